@@ -1,10 +1,11 @@
-//! Hash index of hints: pairs of a tag, which is part of a key's hash, and a slot, seven to a cache
-//! line. A look-up among millions of entries misses the cache once, and the line that it will read
-//! is known without reading anything. The user of a hint compares the key of the entry that the
-//! hint leads to.
+//! Hash index that leads from part of a key's hash (the tag) to the slots of a table where the key
+//! may be. A pair of tag and slot is a hint; seven hints lie in one cache line. A look-up among
+//! millions of entries misses the cache once, and the address of the line that it will read follows
+//! from the tag alone. The user of a hint compares the key of the entry in that slot.
 //!
-//! A hint lies in the first bucket with room from its home on. Each bucket counts the hints that
-//! passed it by, so a look-up ends where none did, and removing leaves nothing behind.
+//! A hint lies in the first bucket with room, from the bucket that its tag selects (its home) on.
+//! Each bucket counts the hints that passed it for a later bucket, so a look-up ends at the first
+//! bucket with a count of 0, and a removed hint leaves no trace.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -12,7 +13,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Number of hints in one bucket.
 const ROOM: usize = 7;
-/// Greatest load of [`Buckets`] as a fraction: with more than `LOAD.0` / `LOAD.1` of all hints'
+/// Maximum load of [`Buckets`] as a fraction: with more than `LOAD.0` / `LOAD.1` of all hints'
 /// places in use, the number of buckets grows.
 const LOAD: (usize, usize) = (4, 5);
 
@@ -34,7 +35,7 @@ const _: () = assert!(size_of::<HintBucket>() == 64, "a bucket is one cache line
 const EMPTY: HintBucket = HintBucket { tags: [0; ROOM], used: 0, slots: [0; ROOM], passed: 0 };
 
 impl HintBucket {
-    /// Returns the bits of the bucket's hints that have the tag `tag`.
+    /// Returns a bit mask of the bucket's hints that have the tag `tag`.
     fn with_tag(&self, tag: u32) -> u32 {
         let mut bits = 0;
         for (at, &own) in self.tags.iter().enumerate() {
@@ -43,7 +44,7 @@ impl HintBucket {
         bits & self.used
     }
 
-    /// Returns the bits of the bucket's hints that have the tag `tag` and the slot `slot`.
+    /// Returns a bit mask of the bucket's hints that have the tag `tag` and the slot `slot`.
     fn with(&self, tag: u32, slot: u32) -> u32 {
         let mut bits = 0;
         for (at, &own) in self.slots.iter().enumerate() {
@@ -76,7 +77,8 @@ fn bits(mut left: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Multi-map from tags (parts of hashes) to slots (indexes of entries in the table of its user).
+/// Hash index from tags (parts of keys' hashes) to slots (indexes of entries in a table of the
+/// caller); a tag may lead to several slots.
 #[derive(Debug, Default)]
 pub struct Buckets {
     buckets: Box<[HintBucket]>,
@@ -184,14 +186,14 @@ impl Buckets {
     }
 }
 
-/// Returns the index, among `count` buckets, of the bucket at which the path of `tag` begins.
+/// Returns the index, among `count` buckets, of the bucket at which look-ups of `tag` begin.
 const fn home(tag: u32, count: usize) -> usize {
     ((tag as u64 * count as u64) >> 32) as usize
 }
 
 /// Address and number of the buckets of a [`Buckets`], as last recorded. A reader uses them to
-/// prefetch a bucket without access to the [`Buckets`] themselves, which a lock protects for
-/// instance.
+/// prefetch a bucket without access to the [`Buckets`] themselves, for example while a lock
+/// protects them.
 #[derive(Debug, Default)]
 pub struct BucketsAddress {
     address: AtomicUsize,

@@ -8,8 +8,8 @@ const DIGITS: usize = 6;
 /// Greatest number of decimal places of a [`Figure`], for values near 0.
 const DECIMALS_MAX: usize = 12;
 
-/// Number that is displayed with six significant digits and never rounded to a multiple of ten or
-/// to zero: `1234567`, `33333.3`, `2.5`, `0.4`, `0.000048`.
+/// Number that is displayed with six significant digits, but with all digits in front of the
+/// decimal point, and not as 0 if it is near 0: `1234567`, `33333.3`, `2.5`, `0.4`, `0.000048`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure(pub f64);
 

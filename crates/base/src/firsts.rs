@@ -1,9 +1,9 @@
-//! Sorted values with samples for fast searches. A search reads one or two cache lines that other
-//! searches have not just read, independent of the number of values.
+//! Sorted values with samples of them, for fast searches. A search reads one or two cache lines
+//! that are not in the processor's cache already, however many values there are.
 //!
-//! Above the values lie samples of them, every `STEP`th, above those samples of the samples,
-//! until they are few: the upper ones stay in the cache. A binary search jumps through all of the
-//! values instead.
+//! The samples are every `STEP`th value; further levels are samples of the samples, until few are
+//! left. The upper levels stay in the cache. A binary search, by contrast, reads from all over the
+//! values.
 
 use alloc::vec::Vec;
 

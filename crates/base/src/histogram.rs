@@ -1,4 +1,4 @@
-//! Log-linear histogram of unsigned values (after HdrHistogram, Tene): each power of two is cut
+//! Log-linear histogram of unsigned values (as HdrHistogram by Gil Tene): each power of two is cut
 //! into 1024 equal buckets, so a bucket is never wider than 1/1024 of its values.
 //!
 //! Recording is one subtraction, one shift and one increment; merging is addition, hence exact.
@@ -193,15 +193,15 @@ impl Histogram {
         self.limit
     }
 
-    /// Returns the count of every bucket, ascending. The buckets are cut as those of HdrHistogram
-    /// with three significant digits and 1 as its lowest value.
+    /// Returns the count of every bucket, ascending. The buckets have the limits of those of
+    /// HdrHistogram with three significant digits and 1 as its lowest value.
     #[must_use]
     pub fn buckets(&self) -> &[u64] {
         &self.buckets
     }
 
-    /// Returns the non-empty buckets as (upper edge, count), ascending. A stored record consists of
-    /// these.
+    /// Returns the non-empty buckets as (upper edge, count), ascending. A histogram is stored as
+    /// these pairs.
     pub fn entries(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (first, filled) = self.filled();
         filled

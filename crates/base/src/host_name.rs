@@ -6,8 +6,8 @@ use alloc::string::String;
 use core::fmt;
 use core::ops::Deref;
 
-/// Greatest length of a host name in bytes: that of a domain name (RFC 1035 §2.3.4), and the number
-/// of characters that Kea's tables have room for.
+/// Maximum length of a host name in bytes: that of a domain name (RFC 1035 §2.3.4), and the number
+/// of characters for which Kea's database tables have room.
 pub const HOST_NAME_MAX: usize = 255;
 
 /// Host name of a lease or a reservation: at most [`HOST_NAME_MAX`] bytes of UTF-8 without U+0000,
@@ -37,8 +37,8 @@ impl fmt::Display for HostNameFault {
 
 impl HostName {
     /// Makes a host name of as much of `text` as fits: U+0000 is removed, and the rest is cut in
-    /// front of the character that crosses [`HOST_NAME_MAX`]. For names that an earlier version
-    /// accepted and that come back from a store.
+    /// front of the character that crosses [`HOST_NAME_MAX`]. It is for names that an earlier
+    /// version accepted and that come back from a lease file or database.
     #[must_use]
     pub fn cut(text: &str) -> Self {
         if Self::check(text).is_ok() {
@@ -77,7 +77,8 @@ impl HostName {
         &self.0
     }
 
-    /// Returns the host name with ASCII letters in lower case, as Kea's readers have it.
+    /// Returns the host name with its ASCII letters in lower case, as Kea has it after it reads a
+    /// lease or a reservation.
     #[must_use]
     pub fn into_lower_case(mut self) -> Self {
         self.0.make_ascii_lowercase();

@@ -1,10 +1,10 @@
 //! Foundation of all other crates: time as a value, seeded randomness, byte cursors, single-writer
 //! counters, log-linear histograms, bounded host names, suggestions for misspelled names, numbers
-//! with the digits that they need, dates, bytes in hexadecimal digits, byte-order marks of text
-//! files, arithmetic of IP prefixes, and tables for look-ups in few cache lines.
+//! formatted with as many digits as they need, dates, bytes in hexadecimal digits, byte-order marks
+//! of text files, arithmetic of IP prefixes, and search structures that read few cache lines.
 //!
-//! Nothing here reads a clock, a file or the environment. A type enters this crate when two
-//! protocol families need it.
+//! Nothing here reads a clock, a file or the environment. A type enters this crate when two of the
+//! protocols (DHCP, DNS, DCCP) need it.
 
 #![no_std]
 

@@ -6,7 +6,7 @@
 //! round, the difference would be off by so much and no more. So the round trip with the least
 //! delay is the most exact, and the others are thrown away.
 
-/// Greatest uncertainty of an [`Offset`] that needs no remark, in nanoseconds.
+/// Maximum uncertainty of an [`Offset`] that needs no remark, in nanoseconds.
 pub const UNCERTAINTY_MAX_NS: u64 = 1_000_000;
 
 /// Times of a request and its reply, in nanoseconds: the outer times (`asked_ns`, `answered_ns`) on

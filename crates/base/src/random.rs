@@ -1,8 +1,8 @@
 //! Pseudo-random generator whose numbers never change between versions: xoshiro256++ seeded through
 //! SplitMix64 (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021).
 //!
-//! A run recorded with its seed must replay years later, so the stream is godwit's own and never
-//! changes.
+//! A run that was recorded with its seed must repeat years later, so the generator is Godwit's own
+//! and never changes.
 
 /// Seeded stream of pseudo-random numbers. Do not use it for secrets.
 #[derive(Clone, Debug)]

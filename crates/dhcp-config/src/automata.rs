@@ -9,8 +9,8 @@ use crate::shared::CharacterSet;
 
 /// Maximum size of all automata of a configuration together, in bytes.
 const ALL_MAX_BYTES: usize = 32 << 20;
-/// Size that counts for an expression which cannot be compiled, in bytes: it may have taken the
-/// time of a large one.
+/// Size that counts for a regular expression that cannot be compiled, in bytes: the attempt may
+/// have taken as long as for a large one.
 const FAILED_BYTES: usize = 1 << 20;
 
 const TOO_MANY: &str = "the regular expressions of the configuration need automata of more than 32 \

@@ -11,8 +11,8 @@ use crate::shared::security::SecurityPolicy;
 use crate::shared::written_files::WrittenFiles;
 use crate::source::Sources;
 
-/// State of the parse of one configuration. Functions that take its problems alone,
-/// [`ParseDiagnostics`], also take the state.
+/// State of the parse of one configuration. It derefs to [`ParseDiagnostics`], so functions that
+/// only need the problems take it, too.
 #[derive(Debug, Default)]
 pub(crate) struct ParseContext {
     diagnostics: ParseDiagnostics,

@@ -40,8 +40,8 @@ impl<'v> MapReader<'v> {
         Some(Self { at: value.at, what, entries, taken_keys: Vec::with_capacity(KEYS_OF_MOST) })
     }
 
-    /// Takes the map's entry `key`, the first when there are two: the parser has refused the
-    /// second.
+    /// Takes the map's entry `key`, the first one if the key occurs twice: the parser has reported
+    /// the second.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<&'v JsonMember> {
         self.taken_keys.push(key);
         self.entries.iter().find(|entry| *entry.key == *key)

@@ -1,8 +1,9 @@
 //! Reader of a configuration without the subnets and reservations that have errors: the server
 //! serves the rest, and warns the operator of those left out.
 //!
-//! An error belongs to the innermost reservation or subnet around its position. These are removed
-//! and the rest is read again, until no error is left or an error lies outside of them.
+//! An error belongs to the innermost reservation or subnet around its position. The reader removes
+//! these elements and reads the rest again, until no error is left or an error lies outside of such
+//! elements.
 
 use std::collections::{BTreeMap, BTreeSet};
 

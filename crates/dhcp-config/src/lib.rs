@@ -6,9 +6,9 @@
 //! and scopes follow the manual of ISC Kea; Godwit's own settings are under `user-context.godwit`,
 //! which Kea accepts and ignores, so that one file serves both servers.
 //!
-//! Shape: `json` turns text into values with positions, `fields` reads maps of them, `shared` knows
-//! the keys that both servers have, [`v4`] and [`v6`] those of one. RFCs to read first: 8259 for
-//! JSON; 2131, 2132 and 9915 for what is configured.
+//! Structure: `json` turns text into values with positions, `fields` reads maps of them, `shared`
+//! knows the keys that both servers have, [`v4`] and [`v6`] those of one. RFCs to read first: 8259
+//! for JSON; 2131, 2132 and 9915 for what is configured.
 
 mod address;
 pub mod advise;

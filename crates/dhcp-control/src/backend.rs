@@ -146,7 +146,7 @@ pub trait LeaseAdministration<F: CommandFamily> {
     /// Returns the lease of the address `ip` of the given kind; for a prefix, of any length.
     fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<F::Lease>;
     /// Returns up to `limit` leases of any kind, ascending by address, after the address `after`,
-    /// or from the first.
+    /// or from the first lease if `after` is `None`.
     fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<F::Lease>;
     /// Returns every lease of the client with the identifier `key`, ascending by address.
     fn client_leases(&self, key: ClientKey<'_>) -> Vec<F::Lease>;
@@ -191,9 +191,9 @@ pub enum PutFailure {
 pub struct Selector {
     /// Name of the interface that received the message.
     pub interface: Option<String>,
-    /// Address of the client, for DHCPv4.
+    /// Address of the client (`ciaddr`), for DHCPv4.
     pub address: Option<IpAddr>,
-    /// Address of the relay agent, for DHCPv4.
+    /// Address of the relay agent (`giaddr`), for DHCPv4.
     pub relay: Option<IpAddr>,
     /// Address that the message was sent to, for DHCPv4.
     pub local: Option<IpAddr>,
@@ -204,9 +204,9 @@ pub struct Selector {
     pub link: Option<IpAddr>,
     /// Subnet selection option of DHCPv4 (RFC 3011), `None` if `link` is set.
     pub subnet: Option<IpAddr>,
-    /// Interface-id option of the first relay agent, for DHCPv6.
+    /// Value of the option Interface-Id (18) of the relay agent nearest to the client, for DHCPv6.
     pub interface_id: Option<Vec<u8>>,
-    /// Names of the client's classes.
+    /// Names of the client classes that the imaginary client is in.
     pub classes: Vec<String>,
 }
 
@@ -337,9 +337,10 @@ pub struct Status {
     pub since_reload_s: u64,
     /// Number of threads that process clients' messages.
     pub threads: u32,
-    /// Maximum number of messages that each thread holds.
+    /// Maximum number of messages that each thread holds back, for `status-get`.
     pub queue_size: u32,
-    /// Mean length of a thread's queue over the last 10, 100 and 1000 messages, in messages.
+    /// Mean length of a thread's queue of messages over the last 10, 100 and 1000 messages, for
+    /// `status-get`.
     pub queue_means: [f64; 3],
     /// Failures to open or use sockets, one sentence each.
     pub socket_errors: Vec<String>,

@@ -46,7 +46,7 @@ pub trait CommandFamily: Family + FromCommand {
     fn user_context(lease: &mut Self::Lease) -> &mut Box<str>;
     /// Returns the IAID of the lease's identity association; `None` in DHCPv4, which has none.
     fn iaid(lease: &Self::Lease) -> Option<u32>;
-    /// Returns the end of the error text about a lease without a client that is not declined;
+    /// Returns the end of Kea's error text about a lease that is not declined and has no client;
     /// `None` for a lease with a client.
     fn anonymous(lease: &Self::Lease) -> Option<&'static str>;
     /// Adds to `map` the fields that only leases of this family have, as commands show them.
@@ -89,7 +89,7 @@ pub struct LeaseFields<'a> {
     pub subnet_id: u32,
     /// Number (`pool-id`) of the lease's pool; 0 for none.
     pub pool_id: u32,
-    /// Time of the client's last transaction (CLTT), wall-clock seconds since 1970.
+    /// Client's last transaction time (cltt), wall-clock seconds since 1970.
     pub cltt_s: u64,
     /// Valid lifetime of the lease after the client's last transaction, in seconds.
     pub valid_lifetime_s: u32,

@@ -28,8 +28,8 @@ pub struct MetricsSnapshot<'a> {
     /// Reasons why a lease or its reply lacks data that would not fit, by their own names, which
     /// need no escape, each with its count.
     pub omissions: &'a [(&'static str, u64)],
-    /// Rows of hosts databases that are no complete reservation, by their treatment, each with the
-    /// number of times that such a row was read; `None` without such databases.
+    /// Rows of `hosts-databases` that are no complete reservation, by their treatment, each with
+    /// the number of times that such a row was read; `None` without such databases.
     pub host_rows: Option<&'a [(&'static str, u64)]>,
     /// Times from request to reply, for each type of message.
     pub latencies: &'a [Latency],
@@ -80,7 +80,7 @@ pub struct Latency {
     /// Upper bounds of reply times in microseconds, ascending, each with the number of replies that
     /// took longer than the bound before it and at most this one.
     pub buckets: Vec<(u64, u64)>,
-    /// Number of replies that took longer than the last bound of [`Latency::buckets`].
+    /// Number of replies that took longer than the last upper bound of [`Latency::buckets`].
     pub beyond: u64,
     /// Sum of all reply times, in microseconds.
     pub sum_us: u64,

@@ -6,17 +6,20 @@ use base::Now;
 use base::time::NS_PER_S;
 use serde_json::{Value, json};
 
-/// Origin number of a user's `dhcp-disable` or `dhcp-enable` command.
+/// Origin number (`origin-id`) of a user's `dhcp-disable` or `dhcp-enable` command.
 pub(crate) const USER: u32 = 1;
-/// First origin number of this server's own high availability service.
+/// First origin number (`origin-id` of `dhcp-disable`) of this server's own high availability
+/// service.
 pub(crate) const HA_LOCAL: u32 = 1000;
-/// First origin number of commands from high availability partners, and the one for `ha-partner`.
+/// First origin number (`origin-id` of `dhcp-disable`) of high availability partners, and the
+/// number of the older origin `ha-partner`.
 pub(crate) const HA_REMOTE: u32 = 2000;
-/// First origin number of lost database connections.
+/// First origin number for lost database connections, which disable the DHCP service.
 pub(crate) const DATABASE: u32 = 3000;
 
-/// State of the DHCP service, which runs while no origin has disabled it. Each origin disables the
-/// service independently, until the same origin enables the service or the period is over.
+/// State of the DHCP service, which runs while no origin (user, high availability, database) has
+/// disabled it. Each origin disables the service independently, until the same origin enables the
+/// service or the period is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceState {
     /// Origins that have disabled the service, each with the monotonic time in nanoseconds at which

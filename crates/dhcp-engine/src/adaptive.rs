@@ -7,9 +7,10 @@ use dhcp_lease::{Family, SlotOccupancy, SlotOwner};
 
 use crate::repeat::remaining_s;
 
-/// Returns the used part of a subnet's pools above which new leases are short, from the configured
-/// threshold; `None` when leases are never shortened. Kea knows how full pools are only with the
-/// allocator that queues free addresses.
+/// Returns the used part of a subnet's pools, 0 to 1, above which new leases get the minimum
+/// lifetime, from the configured `adaptive-lease-time-threshold`; `None` when leases are never
+/// shortened. As in Kea, the threshold counts only with the allocator `flq` (free lease queue),
+/// which knows how full pools are.
 pub(crate) fn threshold(configured: f64, allocator: AllocatorKind) -> Option<f64> {
     Some(configured).filter(|&part| part < 1.0 && allocator == AllocatorKind::FreeLeaseQueue)
 }

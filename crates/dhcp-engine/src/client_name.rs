@@ -11,16 +11,19 @@ use dhcp_wire::name::read_text;
 use crate::name_characters::{NameCharacters, NameOctets};
 use crate::omission::Omission;
 
-/// Settings of a scope for the names of its clients, in compiled form.
+/// Settings of a scope for the names of its clients (Kea's `ddns-*` and `hostname-char-*`), in
+/// compiled form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameTerms {
-    /// Condition under which a generated name replaces the name that the client sends.
+    /// Condition under which a generated name replaces the name that the client sends
+    /// (`ddns-replace-client-name`).
     pub replace: ReplaceName,
-    /// Prefix of the names that the server generates from clients' addresses.
+    /// Prefix of the names that the server generates from clients' addresses
+    /// (`ddns-generated-prefix`).
     pub generated_prefix: Box<str>,
-    /// Suffix that completes clients' names; empty for none.
+    /// Suffix that completes clients' names (`ddns-qualifying-suffix`); empty for none.
     pub suffix: Box<str>,
-    /// Replacement of characters in the names that the scope's clients send.
+    /// Replacement of characters in the names that the scope's clients send (`hostname-char-set`).
     pub characters: NameCharacters,
 }
 
@@ -53,19 +56,21 @@ impl NameTerms {
         has_own.then(|| Box::new(Self::compile(&own.clone().inside(outer))))
     }
 
-    /// Returns true if a generated name replaces the name that a client sends.
+    /// Returns true if a generated name replaces the name that a client sends
+    /// (`ddns-replace-client-name`).
     pub(crate) const fn replaces_client_name(&self) -> bool {
         matches!(self.replace, ReplaceName::Always | ReplaceName::WhenPresent)
     }
 
-    /// Returns true if a client that sends no name gets a generated one.
+    /// Returns true if a client that sends no name gets a generated one
+    /// (`ddns-replace-client-name`).
     pub(crate) const fn replaces_missing(&self) -> bool {
         matches!(self.replace, ReplaceName::Always | ReplaceName::WhenNotPresent)
     }
 
-    /// Completes the client's name `name` by the suffix, unless the name has the suffix or ends in
-    /// a dot. Returns the omission, if any: a name that would be longer than a lease can store
-    /// stays as it is.
+    /// Completes the client's name `name` by the `ddns-qualifying-suffix`, unless the name has the
+    /// suffix or ends in a dot. Returns the omission, if any: a name that would be longer than a
+    /// lease can store stays as it is.
     pub(crate) fn qualify(&self, name: &mut String) -> Option<Omission> {
         let suffix = self.suffix.strip_suffix('.').unwrap_or(&self.suffix);
         if self.suffix.is_empty() || name.ends_with('.') {
@@ -85,7 +90,7 @@ impl NameTerms {
     }
 
     /// Sets `name` to a name generated from the client's address. Returns the omission, if any: the
-    /// suffix was left out, or the whole name, which is empty then.
+    /// `ddns-qualifying-suffix` was left out, or the whole name, which is empty then.
     pub(crate) fn generate(&self, address: IpAddr, name: &mut String) -> Option<Omission> {
         name.clear();
         name.push_str(&self.generated_prefix);

@@ -6,8 +6,7 @@
 //! `dhcp-lease`. Until a server calls [`enable`], nothing is contained: a test fails by the panic
 //! itself.
 //!
-//! Budget: one flag read, another set and restored; unwinding costs nothing where there is no
-//! panic.
+//! Cost without a panic: one flag is read, another set and restored.
 
 use core::cell::Cell;
 use core::panic::AssertUnwindSafe;

@@ -1,5 +1,5 @@
-//! Messages that a shard holds until their client's transaction in flight ends, or until a row
-//! settles.
+//! Messages that a shard (server thread) holds until another message of their client is done, until
+//! a lease row is durable, or until a host look-up ends.
 
 use std::collections::VecDeque;
 
@@ -17,12 +17,14 @@ const LONG_MAX: usize = 256;
 /// Event that a message held by a shard waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitsFor {
-    /// End of another message of the same client, which is in flight now. The held one has not
-    /// entered.
+    /// End of another message of the same client, which is in flight now. The held message has not
+    /// entered the set of clients in flight.
     Client,
-    /// Settlement of this row epoch. The message has entered.
+    /// Settlement of this row epoch: its lease rows are as durable as configured. The held
+    /// message's client is in flight.
     Epoch(u64),
-    /// Answer to this batch of host look-ups. The message has entered.
+    /// Answer to the batch of host look-ups with this number. The held message's client is in
+    /// flight.
     Hosts(u64),
 }
 

@@ -193,7 +193,8 @@ impl InFlight {
         })
     }
 
-    /// Ends the transaction in flight of the client with these keys.
+    /// Removes the client with these keys from the set of the clients in flight: its transaction
+    /// has ended.
     pub fn leave(&self, keys: ClientKeys) {
         self.with_tables(keys, |tables, positions| {
             for &(table, key) in positions {
@@ -202,7 +203,8 @@ impl InFlight {
         });
     }
 
-    /// Returns the number of clients in flight, counted by identity. For tests and statistics.
+    /// Returns the number of clients in flight, counted by identity (a client with hardware address
+    /// and client identifier counts twice). For tests and statistics.
     #[must_use]
     pub fn identity_count(&self) -> usize {
         self.stripes.iter().map(|stripe| lock(stripe).len()).sum()

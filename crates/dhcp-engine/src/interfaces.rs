@@ -1,6 +1,6 @@
 //! Names of the machine's network interfaces, as subnets refer to them (`interface`), by the index
-//! that comes with each message. The driver of the engine looks the names up and passes them in
-//! again when they have changed.
+//! that comes with each message. The caller of the engine, such as the server, looks the names up
+//! and passes them in again when they have changed.
 
 /// Names of the machine's network interfaces by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

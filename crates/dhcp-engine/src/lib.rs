@@ -1,9 +1,9 @@
 //! Decisions of a DHCP server: the compiled configuration snapshot and the message transaction.
 //!
 //! A transaction steps until it has an outcome: it requests facts, proposes changes, and ends in a
-//! reply, in silence or in a counted drop. It reads no clock and does no I/O; its driver passes in
-//! `Now`, the facts and the result of the commit. RFCs to have read: 2131, 2132, 3046, 3527, 4361,
-//! 5107, 6842; 6422, 6603, 8357, 9915.
+//! reply, in silence or in a counted drop. It reads no clock and does no I/O; its caller passes in
+//! the time (`Now`), the facts and the result of the commit. RFCs to read first: 2131, 2132, 3046,
+//! 3527, 4361, 5107, 6842; 6422, 6603, 8357, 9915.
 
 mod adaptive;
 pub mod classify;

@@ -6,7 +6,8 @@ use dhcp_lease::PoolIndex;
 
 use crate::prefixes::SubnetIndex;
 
-/// Returns the allocator of the lease table for a configured `allocator`.
+/// Returns the allocator of the lease table for Kea's setting `allocator` (iterative, random or
+/// free lease queue).
 pub(crate) const fn allocator(configured: dhcp_config::AllocatorKind) -> dhcp_lease::Allocator {
     match configured {
         dhcp_config::AllocatorKind::Iterative => dhcp_lease::Allocator::Iterative,
@@ -21,8 +22,8 @@ pub struct Links<A> {
     links: Vec<LinkPools<A>>,
     /// Position of each subnet within its link, by [`SubnetIndex`].
     positions: Vec<LinkPosition>,
-    /// Subnets of each link in their order, the whole list twice, so that all of them follow from
-    /// each position on.
+    /// Subnets of each link in their order. The list is stored twice in a row, so that from each
+    /// position of the first copy all subnets of the link follow.
     members: Vec<Vec<SubnetIndex>>,
 }
 
@@ -38,8 +39,8 @@ struct LinkPosition {
 
 #[derive(Debug)]
 struct LinkPools<A> {
-    /// Pools of the link's subnets in their order, the whole list twice: after each position, all
-    /// of them follow.
+    /// Pools of the link's subnets in their order. The list is stored twice in a row, so that from
+    /// each position of the first copy all pools follow.
     pool_order: Vec<PoolIndex>,
     /// Number of pools on the link.
     pool_count: usize,

@@ -14,7 +14,7 @@ pub struct NameCharacters {
     replacement: Box<[ReplacementPart]>,
 }
 
-/// Part of the text that replaces a match in a client's name.
+/// Part of the text `hostname-char-replacement`, which replaces a match in a client's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ReplacementPart {
     Text(Box<[u8]>),
@@ -27,9 +27,10 @@ enum ReplacementPart {
 }
 
 impl NameCharacters {
-    /// Compiles a set of characters with the configured replacement, in which Kea's library takes
-    /// `$&` or `$0` for the match, `` $` `` and `$'` for the text before and after it, and `$$` for
-    /// a dollar sign. Kea's library does not store groups: `$1` is replaced by an empty text.
+    /// Compiles `hostname-char-set` with the configured `hostname-char-replacement`, in which Kea's
+    /// library takes `$&` or `$0` for the match, `` $` `` and `$'` for the text before and after
+    /// it, and `$$` for a dollar sign. Kea's library does not store groups: `$1` is replaced by an
+    /// empty text.
     #[must_use]
     pub fn new(set: CharacterSet, replacement: &str) -> Self {
         Self { set, replacement: pieces(replacement.as_bytes()) }

@@ -58,7 +58,7 @@ pub(crate) fn clear_if_too_long(context: &mut String) -> bool {
 pub struct Omissions(u8);
 
 impl Omissions {
-    /// Adds an omission to the set; adding it again has no effect.
+    /// Adds an omission of this message to the set; adding it again has no effect.
     pub(crate) const fn note(&mut self, omission: Omission) {
         self.0 |= 1 << omission.index();
     }

@@ -1,5 +1,5 @@
-//! Replies that a shard holds until their rows are durable. The order is not first-in-first-out:
-//! each reply leaves when its own epoch has settled.
+//! Replies that a shard (server thread) holds until their lease rows are durable. The order is not
+//! first-in-first-out: each reply leaves when the epoch of its own row has settled.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -85,8 +85,8 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
         self.free.len() * 4 < self.slots.len()
     }
 
-    /// Copies the reply `octets` and holds it until `epoch` settles; returns false when the outbox
-    /// has no room.
+    /// Copies the reply `octets` and holds it until the lease rows of `epoch` are durable; returns
+    /// false when the outbox has no room.
     #[must_use]
     pub fn push(
         &mut self,
@@ -118,8 +118,8 @@ impl<D: Copy, I: Copy> Outbox<D, I> {
         true
     }
 
-    /// Passes every waiting reply whose epoch is at most `settled` to `send` with that epoch,
-    /// lowest first, and removes it.
+    /// Passes every waiting reply whose row epoch is at most `settled` to `send` with that epoch,
+    /// lowest first, and removes it from the outbox.
     pub fn release(&mut self, settled: u64, mut send: impl FnMut(u64, Envelope<D, I>, &[u8])) {
         while let Some(&Reverse((epoch, index))) = self.by_epoch.peek() {
             if epoch > settled {

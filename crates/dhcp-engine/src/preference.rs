@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 
 use crate::prefixes::SubnetIndex;
 
-/// Mark of a group in which no subnet has given an address yet.
+/// Mark of a group of subnets in which none has given an address yet.
 const NONE: u32 = u32::MAX;
 
-/// Subnet that gave an address last, in each group of interchangeable subnets. All shards read it;
-/// a shard writes it only when it took an address from another subnet than the last time.
+/// Subnet that gave an address last, in each group of subnets that a client may be served from
+/// alike. All shards read it; a shard writes it only when it took an address from another subnet
+/// than the last time.
 #[derive(Debug)]
 pub struct Preference {
     group_of: Vec<usize>,
@@ -19,7 +20,7 @@ pub struct Preference {
 
 impl Preference {
     /// Returns a preference in which subnets with equal keys make a group. Kea's groups are the
-    /// subnets of one shared network with the same guards.
+    /// subnets of one shared network with the same `client-classes`.
     pub fn new<K: Ord>(keys: impl Iterator<Item = K>) -> Self {
         let mut groups = BTreeMap::new();
         let group_of = keys

@@ -20,7 +20,8 @@ pub struct PrefixTable<A> {
     firsts: Firsts<A>,
     /// Disjoint intervals of addresses, in the order of `firsts`.
     intervals: Vec<PrefixInterval<A>>,
-    /// Subnet with the next larger prefix around each subnet's own, by [`SubnetIndex`].
+    /// Subnet with the next larger prefix that contains each subnet's own prefix, by
+    /// [`SubnetIndex`].
     outer: Vec<Option<SubnetIndex>>,
 }
 
@@ -89,7 +90,8 @@ impl<A: AddressBits> PrefixTable<A> {
 }
 
 struct PrefixTableBuilder<A> {
-    /// Open subnet prefixes, outermost first, each as an interval of its own.
+    /// Subnet prefixes whose end the builder has not reached yet, outermost first, each as an
+    /// interval.
     stack: Vec<PrefixInterval<A>>,
     /// Last address that the emitted intervals cover so far.
     covered: Option<A>,

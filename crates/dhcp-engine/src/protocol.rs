@@ -21,14 +21,14 @@ use crate::statistic::{DropStatistic, StatisticEvent};
 pub trait Protocol: ReservationProtocol {
     /// Type of a received message, checked and borrowed from its bytes.
     type Message<'m>;
-    /// Type of the compiled configuration.
+    /// Type of the compiled configuration of this protocol (DHCPv4 or DHCPv6).
     type Snapshot: Debug;
     /// Type of a message's ingress: the address and interface at which it was received.
     type Ingress: Copy + Debug;
     /// Type of a reply's destination.
     type Destination: Copy + Debug;
-    /// Type of the scratch memory of a transaction, which keeps nothing for the next: allocated
-    /// once for each shard.
+    /// Type of the scratch memory of a message's transaction, allocated once for each shard; a
+    /// transaction leaves nothing in it for the next.
     type Work: Debug + Default;
 
     /// Length of the longest reply of the protocol, in bytes.
@@ -76,8 +76,8 @@ pub trait Protocol: ReservationProtocol {
     /// exchange are served first.
     fn begins_exchange(message: &Self::Message<'_>) -> bool;
 
-    /// Returns the keys of the client that must not have two messages in flight; `None` when the
-    /// message changes nothing and names no client.
+    /// Returns the keys of the client that sent the message, which must not have two messages in
+    /// flight; `None` when the message changes nothing and names no client.
     ///
     /// # Errors
     ///
@@ -114,18 +114,17 @@ pub trait Protocol: ReservationProtocol {
     ) -> MessageOutcome<Self::Destination>;
 }
 
-/// Guess at the look-ups that the transaction of a message will make.
+/// Guess at the look-ups of hosts and pools that the transaction of a message will make.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LookupGuess {
     /// Hashes of the host look-ups that the message will make, when it makes any.
     pub host_hashes: Option<HostHashes>,
     /// Pool from which the message will get a candidate, unless an address is reserved for its
-    /// client; `None` when the message has named the slot that the client wants.
+    /// client; `None` when the message names the address that the client wants.
     pub pool: Option<PoolIndex>,
 }
 
-/// Expands to the names of the `$values`, as counters have them, in a list of `$len` names; names
-/// after the values are `$rest`.
+/// Expands to a list of `$len` counter names: those of the `$values`, then `$rest` up to the end.
 macro_rules! names {
     ($values:expr, $len:expr, $rest:literal) => {
         &{
@@ -142,8 +141,8 @@ macro_rules! names {
 
 pub(crate) use names;
 
-/// Returns the mode in which options are parsed: lenient with `lenient-option-parsing`, else
-/// strict.
+/// Returns the mode in which DHCP options are parsed: lenient with Kea's `lenient-option-parsing`,
+/// else strict.
 pub(crate) const fn parsing_of(is_lenient: bool) -> OptionParsing {
     if is_lenient { OptionParsing::Lenient } else { OptionParsing::Strict }
 }
@@ -172,9 +171,10 @@ pub struct ServeContext<'d, P: Protocol, S> {
 pub enum MessageOutcome<D> {
     /// Reply to send, which is in [`ServeContext::buffer`].
     Reply(WrittenReply<D>),
-    /// Silence: the message gets no reply, by the rules of the protocol.
+    /// Silence: the protocol requires no reply to the message.
     Silence,
-    /// Delay: a row that matters is not settled; run the message again after this epoch.
+    /// Delay: a lease row that the message depends on is not durable yet; run the message again
+    /// once this row epoch has settled.
     Wait(u64),
     /// Delay: hosts that the transaction needs are not looked up yet; run the message again when
     /// they are.
@@ -192,7 +192,8 @@ pub struct WrittenReply<D> {
     pub destination: D,
     /// Position of the reply's kind in [`Protocol::SENT`].
     pub kind: usize,
-    /// Row epoch that must be settled before the reply may leave; 0: the reply may leave at once.
+    /// Row epoch that must be settled, its lease rows durable, before the reply may leave; 0: the
+    /// reply may leave at once.
     pub gate_epoch: u64,
 }
 
@@ -214,9 +215,9 @@ pub enum Notice<D> {
     Received,
     /// Receipt of a malformed message, with the position of the reason in [`Protocol::MALFORMED`].
     Malformed(usize),
-    /// Drop of the message without a reply; this reason is counted.
+    /// Drop of the message without a reply; the counter of this reason is increased.
     Dropped(DropReason),
-    /// End of the message without a reply, by the rules of the protocol.
+    /// End of the message without a reply, since the protocol requires none.
     Silent,
     /// Departure of a reply.
     Sent {

@@ -12,17 +12,19 @@ pub enum DropReason {
     NotARequest,
     /// Message type that clients do not send to servers.
     UnexpectedMessageType,
-    /// BOOTP message, while BOOTP is not served (Kea's `libdhcp_bootp.so`).
+    /// BOOTP message, while the server does not serve BOOTP (Kea's hook library
+    /// `libdhcp_bootp.so`).
     Bootp,
-    /// Disabled service (`dhcp-disable`): the server did not read the datagram.
+    /// Disabled service (control command `dhcp-disable`): the server did not read the datagram.
     ServiceDisabled,
     /// Client in the class `DROP`.
     Filtered,
-    /// DISCOVER by a client in the class `REJECT`.
+    /// DHCPDISCOVER by a client in the class `REJECT`.
     Rejected,
     /// Message from a link that no subnet serves.
     NoSubnet,
-    /// INFORM without an address: neither `ciaddr` nor the datagram has the address of its sender.
+    /// DHCPINFORM without an address: neither `ciaddr` nor the datagram has the address of its
+    /// sender.
     NoAddress,
     /// DHCPv4 message through an interface that has no address of the server that could be the
     /// server identifier.
@@ -32,16 +34,16 @@ pub enum DropReason {
     NoIdentity,
     /// Client identifier that is longer than a lease can store.
     ClientIdTooLong,
-    /// Client that chose another server (option 54; DHCPv6: Server Identifier).
+    /// Client that chose another server (DHCPv4 option 54 or DHCPv6 option 2, Server Identifier).
     ClientChoseOtherServer,
     /// DHCPv6 message without a required Server Identifier (RFC 9915 §16).
     NoServerId,
     /// Message with a server identifier although its type forbids one (RFC 2131 §4.3.1 table 5; RFC
     /// 9915 §16).
     UnexpectedServerId,
-    /// DECLINE that does not name an address (RFC 2131 §4.3.3).
+    /// DHCPDECLINE that does not name an address (RFC 2131 §4.3.3).
     NothingDeclined,
-    /// DHCPv6 message with several Client or Server Identifiers.
+    /// DHCPv6 message with several Client Identifier (1) or Server Identifier (2) options.
     RepeatedIdentity,
     /// ADDR-REG-INFORM of DHCPv6 with an identity association (RFC 9686 §4.2).
     UnexpectedAssociation,
@@ -53,35 +55,38 @@ pub enum DropReason {
     UnicastFromClient,
     /// CONFIRM of DHCPv6 without any address (RFC 9915 §18.3.3).
     NothingToConfirm,
-    /// INIT-REBOOT or renewal by a client that the server has no record of, while it is not
-    /// authoritative (RFC 2131 §4.3.2).
+    /// DHCPREQUEST of a client in INIT-REBOOT or RENEWING that the server has no record of, while
+    /// the server is not `authoritative` (RFC 2131 §4.3.2).
     UnknownClient,
-    /// Exhaustion of all pools that the client may use.
+    /// Exhaustion of all address pools that the client may use.
     PoolExhausted,
     /// RELEASE or DECLINE of an address that the client has no lease of.
     NotTheClientsLease,
-    /// Contention: other transactions kept changing the slot during this one.
+    /// Contention: other messages kept changing the lease of the address while the server decided
+    /// on this one.
     Contention,
-    /// Message of a client that is in flight while a shard already holds another message of it.
+    /// Message of a client for which the server already processes one message and holds another.
     DuplicateInFlight,
-    /// Full queue of held messages.
+    /// Full queue of messages that wait for another message of their client, a lease row or a host
+    /// look-up.
     HeldFull,
-    /// Failed store that cannot log any more rows: the server must not acknowledge anything.
+    /// Failed lease store that cannot log any more rows: the server must not acknowledge anything.
     StoreFailed,
-    /// Reply that waited too long for its row to be durable.
+    /// Reply that waited too long for its lease row to be durable.
     GateDeadline,
     /// Address that another server, which shares the database, has leased to another client.
     LeasedElsewhere,
-    /// Lease that the store refused: a value of it does not fit there, or the stored row of the
-    /// address cannot be read.
+    /// Lease that the lease store refused: a value of it does not fit there, or the stored row of
+    /// the address cannot be read.
     LeaseRefused,
     /// Failed look-up of reservations, one of which may be the client's.
     HostsUnavailable,
-    /// Full outbox of waiting replies.
+    /// Full outbox: too many replies wait for their lease rows to be durable.
     OutboxFull,
     /// Reply that is larger than the largest message that the client accepts.
     ReplyTooLarge,
-    /// Client that wants to do without IPv4 (RFC 8925), where no scope of the reply permits that.
+    /// Client that wants to do without IPv4 (option 108, RFC 8925), for whom the configured options
+    /// of the reply do not include option 108.
     NoIpv6OnlyTime,
     /// Reply that the kernel did not accept for sending.
     SendFailed,

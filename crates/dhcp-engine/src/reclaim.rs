@@ -1,4 +1,4 @@
-//! Effect of `expired-leases-processing` on the lease table.
+//! Effect of Kea's `expired-leases-processing` on the lease table.
 
 use dhcp_config::ExpiredLeases;
 use dhcp_lease::{Expiry, LeaseTable, ReclaimLimits, TableFamily};

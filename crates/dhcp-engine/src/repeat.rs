@@ -6,21 +6,22 @@ use dhcp_config::{GodwitSettings, LeaseDatabase};
 use dhcp_lease::contract::SlotView;
 use dhcp_lease::{Family, INFINITE_LIFETIME_S, SlotOccupancy, SlotOwner};
 
-/// Largest age at which the server repeats leases of a subnet instead of renewing them.
+/// Largest age at which the server repeats leases of a subnet instead of renewing them (Kea's
+/// `cache-threshold` and `cache-max-age`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RepeatPolicy {
     /// Share of a lease's lifetime, 0 to 1, during which the server repeats the lease in replies
     /// instead of renewing it (Kea's `cache-threshold`); 0: never.
     pub threshold: f64,
-    /// Largest age of a lease that the server repeats, in seconds.
+    /// Largest age of a lease that the server repeats, in seconds (Kea's `cache-max-age`).
     pub max_age_s: Option<u32>,
 }
 
 impl RepeatPolicy {
-    /// Returns the policy for repeating leases of a subnet. `threshold`, the part of the lifetime,
-    /// and `max_age_s` are the subnet's. A lease in a database that other servers write to is never
-    /// repeated: only the database knows if the lease is still the client's, and the row that a
-    /// renewal writes finds that out.
+    /// Returns the policy for repeating leases of a subnet. `threshold` is the subnet's
+    /// `cache-threshold`, `max_age_s` its `cache-max-age`. A lease in a database that other servers
+    /// write to is never repeated: only the database knows if the lease is still the client's, and
+    /// the row that a renewal writes finds that out.
     #[must_use]
     pub fn new(
         threshold: f64,
@@ -33,7 +34,8 @@ impl RepeatPolicy {
     }
 
     /// Returns the seconds since the lease in `slot` was written, when the lease is the requesting
-    /// client's, runs, was given for `lifetime_s` and is young enough.
+    /// client's, runs, was given for `lifetime_s` and is young enough to be repeated
+    /// (`cache-threshold`, `cache-max-age`).
     #[must_use]
     pub fn age_s<F: Family>(&self, now: Now, slot: &SlotView<F>, lifetime_s: u32) -> Option<u32> {
         let is_running =

@@ -1,5 +1,6 @@
 //! Terms that a pool, subnet or shared network of either family sets for its clients: the clients
-//! that it may serve, the classes that the server tests once it has served, and its options.
+//! that it may serve (`client-classes`), the classes that the server tests once it has served
+//! (`evaluate-additional-classes`), and its options.
 
 use dhcp_config::{ClassGuards, OptionData};
 
@@ -9,9 +10,10 @@ use crate::options::{OptionCode, ScopeOptions};
 /// Compiled terms of one scope; `C` is the type of an option code.
 #[derive(Clone, Debug)]
 pub struct ScopeTerms<C> {
-    /// Condition on the classes of clients that may be served from the scope.
+    /// Condition on the classes of clients that may be served from the scope (`client-classes`).
     pub guard: Guard,
-    /// Client classes that are tested once the scope has served the client, in order.
+    /// Client classes that are tested once the scope has served the client, in order
+    /// (`evaluate-additional-classes`).
     pub additional: Box<[ClassIndex]>,
     /// Options that the scope itself sets.
     pub options: ScopeOptions<C>,

@@ -1,9 +1,8 @@
 //! Shard of the server without its sockets: messages come in, replies go out; held messages and
 //! waiting replies are between them. The server and the simulator drive the same code.
 //!
-//! Budget of the steady path: no allocation, no lock that all shards share, no clock; a message
-//! costs one parse, two entries of the in-flight set, one or two fetches, one commit and the
-//! reply's bytes.
+//! A message costs one parse, two entries of the in-flight set, one or two fetches, one commit and
+//! the reply's bytes: no allocation, no lock that all shards share, no clock.
 
 use std::sync::Arc;
 
@@ -27,11 +26,11 @@ use crate::protocol::{
 };
 use crate::reason::DropReason;
 
-/// Largest number of replies that may wait for their rows in a shard's outbox at one time. At
-/// 100,000 replies/s these are 80 ms, twenty flushes of a slow disk.
+/// Largest number of replies that may wait in a shard's outbox for their lease rows to be durable.
+/// At 100,000 replies/s these are 80 ms, twenty flushes of a slow disk.
 pub const OUTBOX_CAPACITY: u32 = 8192;
-/// Time after which a reply that waits for its row is of no use to its client, in nanoseconds: the
-/// shard drops it.
+/// Time after which a reply that waits for its lease row to be durable is of no use to its client,
+/// in nanoseconds: the shard drops it.
 pub const GATE_DEADLINE_NS: u64 = 4_000 * NS_PER_MS;
 /// Time after which a shard drops a held message, in nanoseconds: its client has sent the message
 /// again by then.
@@ -79,11 +78,12 @@ pub struct Shard<P: Protocol, S> {
     /// Configuration snapshot that messages are served with. It is taken out while one is served,
     /// so that no reference count that shards share changes with every message.
     snapshot: Option<Arc<P::Snapshot>>,
-    /// Second handle on the configuration snapshot, since a panic loses the one that is taken out.
+    /// Second handle on the configuration snapshot: while a message is served, [`Self::snapshot`]
+    /// is taken out, and a panic would lose it.
     in_force: Arc<P::Snapshot>,
     /// Keys of the client whose message is being served.
     served: Option<ClientKeys>,
-    /// Number of the last request that was to enter.
+    /// Number of the last request that was to enter the set of clients in flight, counted from 1.
     last_number: u64,
     interfaces: Arc<InterfaceNames>,
     in_flight: Arc<InFlight>,
@@ -194,8 +194,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.outbox.is_empty() && self.held_messages.is_empty()
     }
 
-    /// Processes one received datagram. The reply, if any, is transmitted now or when its row is
-    /// durable.
+    /// Processes one received datagram. The reply, if any, is transmitted now or when its lease row
+    /// is durable.
     pub fn handle(
         &mut self,
         now: Now,
@@ -245,8 +245,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         }
     }
 
-    /// Continues after a panic, without the message that was being served and those that were read
-    /// with it and had not entered.
+    /// Continues after a panic without the message that was being served, and without those of its
+    /// group that had not entered the set of clients in flight.
     ///
     /// # Panics
     /// When the panic interrupted a change of leases, after which nothing may continue.
@@ -356,7 +356,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         }
     }
 
-    /// Drops a message that has not entered, and counts the reason.
+    /// Drops a message that has not entered the set of clients in flight, and counts the reason.
     fn drop_unread(
         &self,
         reason: DropReason,
@@ -368,8 +368,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         report(transmit, Notice::Dropped(reason), octets, ingress);
     }
 
-    /// Ends a batch of messages: submits the rows, sends the replies whose rows have settled, and
-    /// tries held messages again.
+    /// Ends a batch of received messages: submits the lease rows, sends the replies whose rows are
+    /// durable, and tries held messages again.
     pub fn end_batch(&mut self, now: Now, transmit: &mut impl ReplySink<P>) {
         self.store.submit(now);
         self.release(transmit);
@@ -464,8 +464,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.served = None;
     }
 
-    /// Holds a message that has entered, unless the message waits for hosts and the last look-up
-    /// failed.
+    /// Holds a message whose client is in flight, unless the message waits for hosts and the last
+    /// look-up failed.
     fn hold(
         &mut self,
         octets: &[u8],
@@ -493,8 +493,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         leave(&self.in_flight, keys);
     }
 
-    /// Sends the reply of a transaction, or holds it until its gate epoch has settled. `settled` is
-    /// the epoch that had settled when the transaction began.
+    /// Sends the reply of a transaction, or holds it until the lease rows that it waits for are
+    /// durable. `settled` is the row epoch that had settled when the transaction began.
     fn reply(
         &mut self,
         now: Now,
@@ -564,7 +564,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     }
 }
 
-/// Sends a reply whose row epoch `epoch` has settled, unless the database refused its lease.
+/// Sends a reply whose row epoch `epoch` has settled (its lease rows are durable), unless the
+/// database refused its lease.
 fn transmit_settled_reply<P: Protocol, S: LeaseStore<P>>(
     store: &S,
     counters: &ShardCounters<P>,

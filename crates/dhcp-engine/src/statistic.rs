@@ -2,8 +2,8 @@
 //! sums up. [`crate::counters`] and [`crate::events`] have the values; the control channel has the
 //! lists of samples and their times.
 
-/// Statistic of dropped packets, in the words of Kea; `pkt4-receive-drop` and `pkt6-receive-drop`
-/// are the sums.
+/// Kea's statistic that counts dropped packets by reason; `pkt4-receive-drop` and
+/// `pkt6-receive-drop` are the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DropStatistic {
@@ -11,17 +11,17 @@ pub enum DropStatistic {
     ParseFailed,
     /// Packets that break a rule of the protocol.
     RfcViolation,
-    /// Packets of clients that the operator's classes exclude.
+    /// Packets of clients in the class `DROP`.
     AdminFiltered,
     /// Packets that were meant for another server.
     NotForUs,
     /// Packets that the server failed to process.
     ProcessingFailed,
-    /// Packets of clients whose earlier messages the server still has in work.
+    /// Packets of clients whose earlier messages the server still processes.
     Duplicate,
     /// Packets that found the queue of waiting messages or replies full.
     QueueFull,
-    /// Packets that came while service was disabled.
+    /// Packets that came while service was disabled (`dhcp-disable`).
     ServiceDisabled,
     /// Packets that exceed a limit of the operator.
     LimitExceeded,
@@ -81,14 +81,15 @@ pub enum StatisticEvent {
     AllocationFailClasses,
     /// Reserved address that another client had in use.
     ReservationConflict,
-    /// Lease of an address that the server repeated instead of renewing it.
+    /// Lease of an address that the server repeated instead of renewing it (`cache-threshold`).
     LeaseReuse,
-    /// Delegated prefix that the server repeated instead of renewing it (DHCPv6).
+    /// Delegated prefix (DHCPv6) that the server repeated instead of renewing it
+    /// (`cache-threshold`).
     PrefixReuse,
 }
 
 impl StatisticEvent {
-    /// Number of kinds of events.
+    /// Number of kinds of [`StatisticEvent`]s.
     pub const COUNT: usize = 8;
 
     /// Returns the position of the event in [`crate::Protocol::EVENTS`].

@@ -1,6 +1,6 @@
-//! Contract between the message transaction (`dhcp-engine`) and a lease store, equal for DHCPv4 and
-//! DHCPv6: fetch facts, commit changes by compare-and-set, learn when a committed change may appear
-//! in a reply.
+//! Contract between the transaction of a DHCP message (`dhcp-engine`) and a lease store, equal for
+//! DHCPv4 and DHCPv6: fetch facts, commit changes by compare-and-set, learn when a committed change
+//! may appear in a reply.
 //!
 //! A *row epoch* orders durability: every logged change belongs to an epoch, and once
 //! [`LeaseStore::settled_epoch`] has reached it, the row is as safe as the store's durability
@@ -20,14 +20,14 @@ use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 pub enum SlotOccupancy {
     /// Free slot, which may remember its last client.
     Free,
-    /// Offered slot: a volatile hold until [`SlotView::hold_deadline_ns`].
+    /// Offered slot: held for a client, in memory only, until [`SlotView::hold_deadline_ns`].
     Held,
     /// Slot that is leased until [`SlotView::expires_s`].
     Leased,
-    /// Declined slot, on probation until [`SlotView::expires_s`].
+    /// Declined slot: a client found the address in use, so no client gets it until
+    /// [`SlotView::expires_s`].
     Declined,
-    /// Released slot of which the row of the release is not settled: the address is taken, not
-    /// free.
+    /// Released slot: the row of the release is not durable yet, so the address is still taken.
     Releasing,
 }
 
@@ -36,9 +36,9 @@ pub enum SlotOccupancy {
 pub enum SlotOwner {
     /// No client has owned the slot so far.
     NoClient,
-    /// Requesting client; of a free slot: the client that had the slot last.
+    /// Requesting client: it has the slot or, if the slot is free, had it last.
     Requester,
-    /// Other client; of a free slot: another client had the slot last.
+    /// Client other than the requesting one: it has the slot or, if the slot is free, had it last.
     Other,
 }
 
@@ -64,9 +64,9 @@ pub struct SlotView<F: Family> {
     pub cltt_s: u64,
     /// Valid lifetime that the lease was given at `cltt_s`, in seconds.
     pub valid_lifetime_s: u32,
-    /// Monotonic end of the hold, in nanoseconds; 0 unless held.
+    /// Monotonic time at which the hold of an offered address ends, in nanoseconds; 0 unless held.
     pub hold_deadline_ns: u64,
-    /// Epoch of the slot's last row; 0 = no row in this run.
+    /// Epoch of the slot's last lease row; 0 = no row since the server started.
     pub row_epoch: u64,
     /// Hashes of the lease's names and user context, so that a lease that would be written again
     /// unchanged need not be written.
@@ -113,7 +113,7 @@ impl<F: Family> SlotView<F> {
     }
 
     /// Returns true if another client could take the slot's address now: the slot is free, or its
-    /// hold or lease has ended. A commit still refuses a slot with an unsettled row.
+    /// hold or lease has ended. A commit still refuses a slot whose last row is not durable.
     #[must_use]
     pub const fn is_available(&self, now: Now) -> bool {
         if self.is_overlapped {
@@ -128,13 +128,15 @@ impl<F: Family> SlotView<F> {
     }
 }
 
-/// Facts that a transaction requests from the lease store.
+/// Keys of the facts (slots, free candidate) that the transaction of a message requests from the
+/// lease store.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchKeys<'a, F: Family> {
-    /// Client under all its identities; in DHCPv6 for one of its identity associations.
+    /// Client under all its identities (hardware address, client identifier); in DHCPv6 its DUID
+    /// with one identity association.
     pub identity: F::Identity<'a>,
-    /// Addresses whose slots the fetch reads: requested address, `ciaddr`, addresses reserved for
-    /// the client; in DHCPv6 those of the association.
+    /// Addresses whose slots the fetch reads: in DHCPv4 the requested address, `ciaddr` and
+    /// addresses reserved for the client; in DHCPv6 those of one identity association.
     pub addresses: [Option<F::Address>; FETCHED_ADDRESSES_MAX],
     /// Pool set of the transaction's configuration snapshot.
     pub pools: &'a F::PoolSet,
@@ -152,25 +154,26 @@ pub const CLIENT_SLOTS_MAX: usize = 8;
 /// Largest number of changes in one commit.
 pub const CHANGES_MAX: usize = 8;
 
-/// Facts that the lease store fetched for [`FetchKeys`], reused between messages. Reused between
-/// packets.
+/// Facts that the lease store fetched for [`FetchKeys`]. The memory is reused from message to
+/// message.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<F: Family> {
     /// Slots that the client owns (leased, held) or owned last (free, expired), in arbitrary order;
-    /// the first `mine_count` are set. The store does not look for a client by its hardware address
-    /// when the client owns a slot by its client identifier.
+    /// the first `client_slot_count` are set. The store does not look for a client by its hardware
+    /// address when the client owns a slot by its client identifier.
     pub client_slots: [Option<SlotView<F>>; CLIENT_SLOTS_MAX],
     /// Number of slots that are set in `client_slots`.
     pub client_slot_count: usize,
     /// Slots of the addresses in [`FetchKeys::addresses`]; `None` for an address that no pool ever
     /// had and that is not reserved.
     pub address_slots: [Option<SlotView<F>>; FETCHED_ADDRESSES_MAX],
-    /// Slot of a free address, claimed for this transaction until it commits; `None` when none was
-    /// wanted or all pools are exhausted. When no address was free, the slot with the oldest hold.
+    /// Slot of a free address, claimed for this transaction until it commits; when no address was
+    /// free, the slot with the oldest hold. `None` when no candidate was requested or all pools are
+    /// exhausted.
     pub candidate: Option<SlotView<F>>,
-    /// Epoch to wait for before the facts are complete; 0 when they are. Otherwise the store is
-    /// querying a database that it shares with other servers for the client's leases: there is no
-    /// candidate yet, and the caller fetches again once this epoch is settled.
+    /// Epoch to wait for before the facts are complete; 0 when they are. A store whose database
+    /// other servers share sets it while it queries the database for the client's leases: there is
+    /// no candidate yet, and the caller fetches again once this epoch is settled.
     pub unread_epoch: u64,
 }
 
@@ -200,9 +203,10 @@ pub struct Change<I, A, T> {
     pub identity: I,
     /// Address (or delegated prefix) of the slot.
     pub address: A,
-    /// Version of the slot that the decision was made on; any other version refuses the change.
+    /// Version of the slot on which the decision rests; the store refuses the change if the slot
+    /// has another one.
     pub expected_version: u32,
-    /// New use of the slot, as an action on it.
+    /// Action on the slot: hold, lease, release, decline or another.
     pub action: Action<T>,
 }
 
@@ -213,33 +217,34 @@ pub type ChangeOf<'a, F> =
 /// Action on a slot by a change, for the client [`Change::identity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action<T> {
-    /// Offer the address to the client, without a row.
+    /// Hold the offered address for the client, in memory only: no lease row is written.
     Hold {
         /// Monotonic end of the hold, in nanoseconds.
         deadline_ns: u64,
         /// `id` of the subnet under which the address is held.
         subnet_id: u32,
     },
-    /// Give up the client's hold, without a row.
+    /// End the client's hold of an offered address, without a lease row.
     Unhold,
-    /// Lease the address to the client from now on, with a row.
+    /// Lease the address to the client from now on, and write a lease row.
     Lease(T),
-    /// Register an address that the client chose itself (RFC 9686), with a row; any address is
-    /// accepted. The expected version is 0 when the fetch found no slot.
+    /// Register an address that the client chose itself (RFC 9686), and write a lease row; any
+    /// address is accepted. The expected version is 0 when the fetch found no slot.
     Register(T),
-    /// Release the client's lease, with a row: the address is free once the row is settled, and
-    /// remembered for the client as [`Expiry`](crate::Expiry) configures.
+    /// Release the client's lease, and write a lease row: the address is free once the row is
+    /// settled, and remembered for the client as [`Expiry`](crate::Expiry) configures.
     Release,
-    /// Decline the lease, with a row, since the client found the address in use: no client gets it
-    /// until the probation ends.
+    /// Decline the lease, since the client found the address in use, and write a lease row: no
+    /// client gets the address until the probation ends.
     Decline {
-        /// Length of the probation from now on, in seconds.
+        /// Time from now on for which no client gets the declined address, in seconds (Kea's
+        /// `decline-probation-period`).
         probation_s: u32,
     },
 }
 
 impl<T> Action<T> {
-    /// Returns true if the action on the slot writes a row.
+    /// Returns true if the action on the slot writes a lease row.
     #[must_use]
     pub const fn is_logged(&self) -> bool {
         !matches!(self, Self::Hold { .. } | Self::Unhold)
@@ -249,8 +254,8 @@ impl<T> Action<T> {
 /// Receipt of a successful commit of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Epoch of the commit's rows that must be settled before the reply may leave; 0 when no row
-    /// was logged.
+    /// Epoch of the commit's lease rows, which must be settled before the reply may leave; 0 when
+    /// no row was logged.
     pub row_epoch: u64,
 }
 
@@ -259,7 +264,8 @@ pub struct Receipt {
 pub enum CommitRefusal {
     /// Stale version: a slot has changed since it was fetched; fetch and decide again.
     Stale,
-    /// Unsettled row: a slot has a row that is not settled yet; try again after this epoch.
+    /// Unsettled row: the last lease row of a slot is not durable yet; try again once this epoch
+    /// has settled.
     Unsettled(u64),
     /// No slot: the address belongs to no pool and no lease.
     NoSuchSlot,
@@ -270,7 +276,7 @@ pub enum CommitRefusal {
 /// Counts of the slots that one call of [`LeaseStore::sweep`] changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweepCounts {
-    /// Number of holds that had ended and were removed.
+    /// Number of holds of offered addresses that had ended and were removed.
     pub holds: u32,
     /// Number of leases that had run out and were reclaimed.
     pub leases: u32,
@@ -280,7 +286,7 @@ pub struct SweepCounts {
     pub flushed: u32,
     /// Number of declined addresses whose probation was over.
     pub declined: u32,
-    /// True when the budget of slots ended before the work.
+    /// True when the sweep stopped at its budget of slots and more work is due.
     pub is_more_due: bool,
 }
 
@@ -295,7 +301,8 @@ impl SweepCounts {
 /// Requirement of [`LeaseStore::put`] for the existing lease of the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutMode {
-    /// Requirement that the address has no lease, not even a reclaimed one.
+    /// Requirement that the address has no lease, not even a reclaimed one that the server
+    /// remembers.
     Add,
     /// Requirement that the address has a lease, which is replaced.
     Update,
@@ -312,16 +319,18 @@ pub enum PutRefusal {
     Missing,
     /// Lease of an overlapping address or prefix.
     Overlaps,
-    /// Row of the slot that is not settled yet: try again after this epoch.
+    /// Unsettled row: the last lease row of the slot is not durable yet; try again once this epoch
+    /// has settled.
     Unsettled(u64),
     /// Failed store, which can no longer log; the server must not acknowledge any change.
     Failed,
 }
 
-/// Slot that a message about to be served will need, apart from the slots of its client.
+/// Slot that a message about to be served will need, apart from the slots of its client; for
+/// prefetching.
 #[derive(Clone, Copy, Debug)]
 pub enum ExpectedSlot<'e, F: Family> {
-    /// No slot that is known yet.
+    /// No slot: the message does not reveal which one it will need.
     Nothing,
     /// Slot of this address or prefix.
     Address(F::Address),
@@ -368,7 +377,7 @@ pub trait LeaseStore<F: Family> {
 
     /// Ends the claim on the candidate `address` that the transaction will not commit, so that
     /// others may have it at once. Claims that are neither committed nor given back end with the
-    /// batch; a later commit may find the slot taken.
+    /// batch of messages; a later commit may find the slot taken.
     fn release_claim(&mut self, address: F::Address);
 
     /// Reserves `address` in addition to the reservations of the configuration: the store gives the
@@ -376,16 +385,16 @@ pub trait LeaseStore<F: Family> {
     /// effect on an address that is reserved already.
     fn reserve_address(&mut self, address: F::Address);
 
-    /// Ends a batch of messages: hands the rows logged so far to the writer.
+    /// Ends a batch of messages: hands the lease rows logged so far to the thread or database that
+    /// writes them.
     fn submit(&mut self, now: Now);
 
-    /// Returns the highest epoch whose rows, with those of all earlier epochs, are as safe as the
-    /// store promises. Never goes down.
+    /// Returns the highest epoch whose lease rows, with those of all earlier epochs, are as durable
+    /// as the store promises. The result never decreases.
     fn settled_epoch(&self) -> u64;
 
-    /// Completes changes that waited for settling (released addresses become free) and takes back
-    /// holds, leases and declined addresses that have ended, at most `budget` slots. Reclaimed
-    /// leases are logged.
+    /// Frees released addresses whose lease rows are durable, and holds, leases and declined
+    /// addresses that have ended, in at most `budget` slots. Reclaimed leases are logged.
     fn sweep(&mut self, now: Now, budget: u32) -> SweepCounts;
 
     /// Reclaims ended leases as [`LeaseStore::sweep`] does, also when sweeps are configured to
@@ -414,7 +423,8 @@ pub trait LeaseStore<F: Family> {
     /// part, or its row be half written, and the server must not continue with that.
     fn is_sound(&self) -> bool;
 
-    /// Returns true once logging has failed: the server must drop waiting replies.
+    /// Returns true once the store can no longer log lease rows: the server must drop waiting
+    /// replies.
     fn has_failed(&self) -> bool;
 
     /// Returns true if `reply`, which depends on the settled `epoch`, names an address that the

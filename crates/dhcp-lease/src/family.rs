@@ -4,7 +4,7 @@
 use core::fmt::{Debug, Display};
 use core::hash::Hash;
 
-/// Position of a pool in its family's pool set.
+/// Position of a pool in the pool set of DHCPv4 or DHCPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PoolIndex(pub u32);
 

@@ -7,7 +7,7 @@ pub const INFINITE_LIFETIME_S: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum LeaseState {
-    /// Lease that was given to a client (possibly expired since).
+    /// Lease that was given to a client, possibly expired since (Kea's state `default`).
     #[default]
     Assigned = 0,
     /// Lease of an address that a client found in use (DHCPDECLINE); no client gets the address

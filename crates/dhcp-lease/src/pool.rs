@@ -13,7 +13,7 @@ use crate::table::table_family::{SlotNumberMap, TableFamily};
 use crate::table::tally::PoolTally;
 
 /// Slot number at which a pool's search for a free address starts; alone in its cache lines, since
-/// every shard that leases addresses from the pool writes the number.
+/// every shard (server thread) that leases addresses from the pool writes the number.
 #[derive(Debug)]
 #[repr(align(128))]
 struct PoolCursor(AtomicU32);
@@ -21,7 +21,8 @@ struct PoolCursor(AtomicU32);
 /// Rule that chooses the next free address of a pool (Kea's `allocator`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocator {
-    /// Iterative: the address after the one leased last; after the end of the pool, its first.
+    /// Iterative: the address after the address leased last; after the end of the pool, the pool's
+    /// first address.
     #[default]
     Iterative,
     /// Random: one address after the other in an unpredictable order, each once before any is
@@ -38,7 +39,7 @@ pub struct PoolSet<F: TableFamily> {
     runs: Vec<<F::SlotNumbers as SlotNumberMap<F>>::Run>,
     /// First address of each pool, ascending.
     firsts: Firsts<F::Address>,
-    /// Position in `specs` of each pool of `firsts`.
+    /// Position in `specs` of the pool that begins at each address of `firsts`.
     by_first: Vec<u32>,
     /// Highest last address of the pools up to each position in `by_first`.
     reach: Vec<F::Address>,
@@ -140,7 +141,8 @@ impl<F: TableFamily> PoolSet<F> {
         let _ = self.tallies.set(tallies);
     }
 
-    /// Returns the location of the slot numbers of `pool`'s addresses.
+    /// Returns the location of the slot numbers (32-bit numbers of lease slots) of `pool`'s
+    /// addresses.
     pub(crate) fn run(&self, pool: PoolIndex) -> &<F::SlotNumbers as SlotNumberMap<F>>::Run {
         &self.runs[pool.0 as usize]
     }
@@ -151,7 +153,7 @@ impl<F: TableFamily> PoolSet<F> {
         first <= address && address <= last
     }
 
-    /// Returns the slot number at which the search in `pool` starts.
+    /// Returns the slot number at which the search for a free address in `pool` starts.
     pub(crate) fn cursor(&self, pool: PoolIndex) -> u32 {
         self.cursors[pool.0 as usize].0.load(Ordering::Relaxed)
     }
@@ -168,7 +170,8 @@ impl<F: TableFamily> PoolSet<F> {
         self.cursors[pool.0 as usize].0.store(slot_number, Ordering::Relaxed);
     }
 
-    /// Returns the number of the next step in `pool`'s order, for allocators that go step by step.
+    /// Returns the number of the next step in `pool`'s order, for allocators that count steps, such
+    /// as the random one.
     pub(crate) fn step(&self, pool: PoolIndex) -> u32 {
         self.cursors[pool.0 as usize].0.fetch_add(1, Ordering::Relaxed)
     }

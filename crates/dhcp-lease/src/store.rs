@@ -19,12 +19,12 @@ use crate::table::table_family::TableFamily;
 /// beyond that.
 const CLAIMS_MAX: usize = 64;
 
-/// Number of pools whose candidates a shard prefetches at the same time, and number of candidates
-/// of each pool.
+/// Number of pools whose free addresses a shard prefetches at the same time, and number of
+/// addresses of each pool.
 const PREFETCHED_POOLS: usize = 16;
 const PREFETCHED_PER_POOL: u32 = 64;
 
-/// Candidates of one pool that a shard has announced for prefetching and has not fetched.
+/// Free addresses of one pool whose slots a shard has prefetched and has not claimed yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct AnnouncedCandidates {
     pool: u32,
@@ -60,7 +60,8 @@ impl<F: TableFamily> TableShard<F> {
         &self.table
     }
 
-    /// Calls [`LeaseTable::fetch`] and remembers the claim on its candidate.
+    /// Calls [`LeaseTable::fetch`] and remembers the claim on the free address (candidate) that it
+    /// returns.
     pub fn fetch(
         &mut self,
         now: Now,
@@ -72,7 +73,8 @@ impl<F: TableFamily> TableShard<F> {
         self.add_candidate(now, settled_epoch, keys, facts);
     }
 
-    /// Calls [`LeaseTable::add_candidate`] and remembers the claim on the candidate.
+    /// Calls [`LeaseTable::add_candidate`] and remembers the claim on the free address (candidate)
+    /// that it adds.
     pub fn add_candidate(
         &mut self,
         now: Now,
@@ -133,7 +135,7 @@ impl<F: TableFamily> TableShard<F> {
     ///
     /// # Errors
     ///
-    /// As [`LeaseTable::apply`]; claims stay.
+    /// Returns the errors of [`LeaseTable::apply`]; the shard's claims on free addresses stay.
     pub fn apply(
         &mut self,
         now: Now,
@@ -163,14 +165,14 @@ impl<F: TableFamily> TableShard<F> {
     }
 }
 
-/// Lease store without storage (`persist` false): every row settles at once, and a restart forgets
-/// all leases.
+/// Lease store without storage (Kea's `persist` false): every lease row counts as durable at once,
+/// and a restart forgets all leases.
 #[derive(Debug)]
 pub struct MemoryStore<F: TableFamily> {
     shard: TableShard<F>,
 }
 
-/// Epoch of all rows of a store that writes nothing: settled from the start.
+/// Epoch of all lease rows of a store that writes nothing: settled from the start.
 const SETTLED: u64 = 1;
 /// Epochs of a change of slots that is not written.
 const UNLOGGED: CommitEpochs = CommitEpochs { row_epoch: SETTLED, settled_epoch: SETTLED };

@@ -1,4 +1,4 @@
-//! Lease store for tests and simulations: rows settle when the test settles them.
+//! Lease store for tests and simulations: lease rows become durable (settle) when the test says so.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ struct LoggedRows<F: TableFamily> {
 }
 
 /// Log that collects the rows of a test's stores, in the order of the commits. Epochs start at 1; a
-/// submit closes the open epoch if a row was logged since the last submit.
+/// submit closes the open epoch if a lease row was logged since the last submit.
 #[derive(Debug)]
 pub struct ManualLog<F: TableFamily> {
     rows: Mutex<LoggedRows<F>>,

@@ -1,9 +1,9 @@
 //! One thread of the generator: the loop between a schedule, a population and a socket.
 //!
-//! A turn sends the requests that are due, reads the replies that have arrived, takes up offers,
-//! and sleeps when there is nothing to do. The thread never sends early. Budget at saturation: 1
-//! clock reading and at most 2 `sendmmsg` calls per turn of up to 128 exchanges, in addition to the
-//! budget of [`crate::wire`].
+//! A send and receive cycle (a turn) sends the requests that are due, reads the replies that have
+//! arrived, takes up offers, and sleeps when there is nothing to do. The thread never sends early.
+//! Budget at saturation: 1 clock reading and at most 2 `sendmmsg` calls per turn of up to 128
+//! exchanges, in addition to the budget of [`crate::wire`].
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ pub struct DhcpLoadThread<P: DhcpLoadProtocol> {
     linger_ns: u64,
 }
 
-/// Results of one generator thread.
+/// Results of one thread of the load generator.
 pub struct DhcpThreadResult<R: LeasedResource> {
     /// Outcomes, leases and messages of the thread's exchanges.
     pub finished: ThreadExchangeResults<R>,
@@ -43,8 +43,8 @@ pub struct DhcpThreadResult<R: LeasedResource> {
     pub cpu_ns: u64,
     /// True if the kernel still sent the thread's messages in groups (UDP_SEGMENT) at the end.
     pub segmentation: bool,
-    /// Time at which the thread saw the stop flag, in nanoseconds of the monotonic clock, if that
-    /// was before the schedule's end.
+    /// Time at which the thread saw the stop flag (the user's interruption), in nanoseconds of the
+    /// monotonic clock, if that was before the schedule's end.
     pub stopped_ns: Option<u64>,
 }
 

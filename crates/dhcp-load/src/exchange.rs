@@ -1,8 +1,9 @@
-//! State machine of one DHCP exchange: a judged reply goes in, an event comes out.
+//! State machine of one DHCP exchange of the load generator: it gets the meaning of a reply and
+//! returns the effect on the exchange.
 //!
-//! An exchange is due as a whole. It is on time when its grant comes within the deadline, counted
-//! from the due time of its first request. The generator sends nothing twice, because a client's
-//! retransmission would hide a loss.
+//! An exchange is on time when the server's grant (DHCPACK, REPLY) comes within the deadline,
+//! counted from the due time of the first request. The generator sends nothing twice, because a
+//! client's retransmission would hide a loss.
 
 use load::{AwaitedReply, ExchangeClass};
 
@@ -14,13 +15,14 @@ use crate::protocol::Judgment;
 pub enum ReplyEffect<O> {
     /// The client takes the offer up: the generator must send the second request.
     TakeUp(O),
-    /// The client renews the granted lease at once: the generator must send the third request.
+    /// The client renews the granted lease at once (`--renew`): the generator must send the third
+    /// request.
     Continue,
     /// The server granted the leases: the exchange ended, and the client holds them.
     Granted {
         /// Class of the completed exchange: on time or late.
         class: ExchangeClass,
-        /// True if the server granted something else than it had offered.
+        /// True if the server granted another address or prefix than it had offered.
         is_moved: bool,
     },
     /// The exchange ended without a lease, in this class.

@@ -12,21 +12,21 @@ pub enum ReplyFault {
     Op,
     /// Fault of a DHCPv4 reply: hardware type or length differ from the client's.
     Hardware,
-    /// Fault of a reply: its relay address differs from the request's (another relay, another link,
-    /// or direct for relayed).
+    /// Fault of a reply: its relay address (`giaddr`, link address) differs from the request's, or
+    /// it came without the relay.
     Relay,
-    /// Fault of a reply: its message type is not one that this stage of the exchange expects.
+    /// Fault of a reply: its message type is not one that may answer the exchange's last request.
     Kind,
-    /// Fault of a reply: no address or prefix for a requested association, and no status with the
-    /// reason.
+    /// Fault of a reply: no address or prefix for a requested identity association, and no status
+    /// code with the reason.
     NoAddress,
     /// Fault of a DHCPv4 reply: the address of the DHCPACK is not the offered one.
     AddressChanged,
-    /// Fault of a reply: it has no server identifier.
+    /// Fault of a reply: it has no server identifier (DHCPv4 option 54, DHCPv6 option 2).
     NoServer,
-    /// Fault of a reply: the server identifier of the last reply is not that of the first.
+    /// Fault of a reply: the server identifier of the grant is not that of the offer.
     ServerChanged,
-    /// Fault of a DHCPv4 reply: it has no lease time.
+    /// Fault of a DHCPv4 reply: it has no lease time (option 51).
     NoLeaseTime,
     /// Fault of a DHCPv6 reply: it has no client identifier (RFC 9915 §16.3).
     NoClient,
@@ -39,7 +39,7 @@ pub enum ReplyFault {
     Timers,
     /// Fault of a DHCPv6 reply: the preferred lifetime exceeds the valid lifetime (RFC 9915 §21.6).
     Lifetimes,
-    /// Fault of a DHCPv6 reply: it has more than a REQUEST of the generator can repeat.
+    /// Fault of a DHCPv6 ADVERTISE: it has more data than a REQUEST of the generator can repeat.
     TooLong,
 }
 

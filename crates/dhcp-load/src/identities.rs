@@ -35,7 +35,8 @@ pub struct ExchangeIdentities {
     pub threads: u64,
     /// Number of the run's first client.
     pub client_offset: u32,
-    /// Number of clients that take turns; 0 makes every exchange a new client.
+    /// Number of simulated clients, which the exchanges use in turn; 0 makes every exchange a new
+    /// client.
     pub clients: u32,
     /// Transaction identifier of the run's exchange 0, of which the lowest
     /// [`ExchangeIdentities::xid_bits`] count.

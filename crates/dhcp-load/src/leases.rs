@@ -165,7 +165,7 @@ impl<R: LeasedResource> LeaseLog<R> {
         self.untracked += other.untracked;
     }
 
-    /// Returns the leases of a run whose beginning is time 0.
+    /// Returns the log with all times counted from the beginning of the run.
     #[must_use]
     pub fn rebased(self) -> Self {
         Self { start_ns: 0, ..self }
@@ -211,7 +211,7 @@ impl<R: LeasedResource> LeaseLog<R> {
 
     /// Compares all leases as [`LeaseLog::summarize`] does, and names each owner by `name`. The
     /// clocks of several machines may be `apart_ms` from each other: it is no conflict when the
-    /// holder gave the lease back at most that much later.
+    /// holder gave the lease back at most `apart_ms` after the other client's grant.
     pub fn summarize_with(
         &mut self,
         end_ns: u64,

@@ -1,10 +1,11 @@
-//! Link of DHCP clients without a relay: each message leaves in an Ethernet frame of its client,
-//! and the generator takes replies from the frames of the interface, whichever client they are for.
-//! The message names the frame's source and destination ([`OutgoingMessage::endpoints`]).
+//! Link of simulated DHCP clients without a relay agent: each message leaves in an Ethernet frame
+//! from its client's hardware address, and the generator reads replies to all clients from the
+//! frames of the interface. The message names the frame's source and destination
+//! ([`OutgoingMessage::endpoints`]).
 //!
 //! Budget: 1 `recvmmsg` and 1 `sendmmsg` per 64 frames, about 50 ns to open a frame and as much to
-//! seal one; nothing is allocated after construction. The kernel's IP takes no part in either
-//! direction.
+//! seal one; nothing is allocated after construction. The kernel's IP stack takes no part in
+//! sending or receiving.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -192,7 +193,8 @@ fn question(frame: &[u8]) -> Option<arp::ArpMessage> {
 }
 
 /// Calls `each` with the position of every message in a frame that is no ARP: one, or the segments
-/// of a train. A frame that cannot be opened, or whose checksum is wrong, is damaged.
+/// of a frame that the kernel has joined (UDP_SEGMENT). A frame that cannot be parsed, or whose
+/// checksum is wrong, is reported as damaged.
 fn for_each_message(frame: &ReceivedFrame<'_>, mut each: impl FnMut(MessagePosition)) {
     let damaged = MessagePosition { frame: 0, at: 0, len: 0, endpoints: None, is_damaged: true };
     let Ok((endpoints, payload, is_sound)) = open(frame) else {
@@ -247,7 +249,7 @@ struct WaitingFrame {
 struct FrameLinkOutput {
     sender: FrameSender,
     waiting: Vec<WaitingFrame>,
-    /// Number of frames at the front of the queue that have left or that the kernel has refused.
+    /// Number of frames at the front of the queue that the kernel has sent or refused.
     settled: usize,
     counts: SendCounts,
 }
@@ -312,8 +314,8 @@ impl FrameLinkOutput {
         Ok(())
     }
 
-    /// Counts that the kernel sent or refused `count` more frames at `now_ns`. ARP answers are not
-    /// among the counted messages.
+    /// Records that the kernel sent or refused `count` more frames at `now_ns`; calls
+    /// `record_departure` for those with DHCP messages, not for ARP answers.
     fn settle(&mut self, count: usize, now_ns: u64, record_departure: &mut impl FnMut(u64, u64)) {
         for slot in self.settled..self.settled + count {
             let WaitingFrame { name: Some(name), bytes } = self.waiting[slot] else { continue };

@@ -3,8 +3,8 @@
 //!
 //! A population watches an exchange from its due time until the deadline and the grace after it
 //! have passed, also when it has ended earlier. So it can distinguish late replies from lost ones,
-//! and second replies from replies to strangers. Budget: about 60 ns per message in addition to
-//! reading or patching it; nothing is allocated after construction.
+//! and second replies from replies to unknown exchanges. Budget: about 60 ns per message in
+//! addition to reading or patching it; nothing is allocated after construction.
 
 use base::time::NS_PER_S;
 use load::{AwaitedReply, ExchangeClass, ExchangeLedger, Outstanding, Timeline};
@@ -23,7 +23,8 @@ pub struct ExchangeTimeLimits {
     /// Longest time from an exchange's due time to its last reply, in nanoseconds, for which it is
     /// on time.
     pub deadline_ns: u64,
-    /// Time for which an exchange is watched after its deadline, in nanoseconds.
+    /// Time after its deadline for which the generator still watches an exchange, in nanoseconds,
+    /// to tell late replies from lost ones.
     pub grace_ns: u64,
 }
 
@@ -44,15 +45,15 @@ pub struct DhcpMessageTally {
     pub received_bytes: u64,
     /// Number of received datagrams that are no DHCP message.
     pub malformed: u64,
-    /// Number of replies received for no exchange that is watched.
+    /// Number of received replies that belong to no exchange that the generator still watches.
     pub unmatched: u64,
     /// Number of offers (DHCPOFFER, ADVERTISE) that clients took up.
     pub offers: u64,
     /// Number of grants (DHCPACK, REPLY) that completed an exchange, on time or late.
     pub grants: u64,
-    /// Number of grants of something else than the server had offered.
+    /// Number of grants of another address or prefix than the server had offered.
     pub moved: u64,
-    /// Number of grants that clients renewed at once.
+    /// Number of grants that clients renewed at once (`--renew`).
     pub renewed: u64,
     /// Number of replies to exchanges that already had the reply.
     pub repeated: u64,
@@ -142,7 +143,7 @@ pub struct Population<P: DhcpLoadProtocol> {
     leases: LeaseLog<P::Resource>,
     tally: DhcpMessageTally,
     timeline: Timeline,
-    /// True if clients send every message twice, so that a second reply is no fault.
+    /// True if clients send every message twice (`--chatty`), so that a second reply is no fault.
     chatty: bool,
 }
 

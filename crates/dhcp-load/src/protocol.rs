@@ -3,8 +3,8 @@
 //! code.
 //!
 //! An exchange is four messages in both families: a first request, an offer, a second request that
-//! takes the offer up, and the reply that grants. Clients that renew their leases at once have two
-//! more: a third request, and the reply to that.
+//! takes the offer up, and the reply that grants. Clients that renew their leases at once
+//! (`--renew`) have two more: a third request, and the reply to that.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -21,8 +21,9 @@ pub enum Expect {
     /// Replies of a DHCP server count.
     #[default]
     Dhcp,
-    /// Messages of the generator that a plain responder sends back count: a first request counts as
-    /// its offer, a second one as its grant. This measures generator and kernel, not a server.
+    /// The generator's own messages count as replies when a responder (a program that sends every
+    /// datagram back) returns them: a first request counts as its offer, a second one as its grant.
+    /// Such a run measures generator and kernel, not a server.
     Echo,
 }
 
@@ -41,8 +42,8 @@ pub enum Judgment<O> {
     Offer(O),
     /// The reply grants the leases (DHCPACK, REPLY) and ends the exchange.
     Granted {
-        /// True if the server granted something else than it had offered, where the protocol allows
-        /// that.
+        /// True if the server granted another address or prefix than it had offered, which DHCPv6
+        /// allows (RFC 9915 §18.2.10.1).
         is_moved: bool,
     },
     /// The reply grants a lease that the client renews at once.
@@ -143,13 +144,14 @@ pub struct DhcpThreadSetup<P> {
     pub sources: Vec<SendSource>,
 }
 
-/// Destination of a run's load, and the relays or clients that seem to send it.
+/// Server that a run sends its load to, and the relay agents or clients that the generator
+/// simulates.
 pub trait DhcpLoadTarget: Clone + fmt::Debug + Sync {
     /// Protocol family of the target's messages.
     type Protocol: DhcpLoadProtocol;
     /// Name of the generator in records.
     const TOOL: &'static str;
-    /// Names of message counts in records of this protocol family.
+    /// Names of message counts in the records of runs of this protocol family.
     const STAGES: Stages;
 
     /// Returns all reasons why the target cannot work with `threads` threads, as texts.
@@ -171,7 +173,8 @@ pub trait DhcpLoadTarget: Clone + fmt::Debug + Sync {
     fn settings(&self) -> Vec<(&'static str, Value)>;
 }
 
-/// Names of message counts in records, by protocol family.
+/// Names of message counts in the record of a run, such as those of offers and grants, by protocol
+/// family.
 #[derive(Clone, Copy, Debug)]
 pub struct Stages {
     /// Name of the number of offers that clients took up.

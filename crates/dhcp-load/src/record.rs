@@ -30,9 +30,10 @@ pub struct DhcpLoadReport {
     pub interrupted: bool,
     /// Examples of conflicts between clients ([`LoadRecord::conflicts`]), at most ten.
     pub conflict_examples: Vec<Conflict>,
-    /// Number of leases that did not fit into memory and were not compared.
+    /// Number of leases that did not fit into memory and were not compared for conflicts.
     pub leases_untracked: u64,
-    /// Counts of the run's messages and exchanges by stage.
+    /// Counts of the run's messages and exchanges by step of the exchange: offers, grants, losses
+    /// and refusals before each.
     pub stages: BTreeMap<&'static str, u64>,
     /// Counts of the servers' refusals by reason: DHCPNAK, or the DHCPv6 status code.
     pub rejections: BTreeMap<&'static str, u64>,
@@ -42,9 +43,9 @@ pub struct DhcpLoadReport {
     pub receive_buffer_bytes: u64,
     /// Number of the run's `sendmmsg` calls.
     pub send_calls: u64,
-    /// Number of the run's sends that found the socket or the device full and had to wait.
+    /// Number of the run's send calls that found the socket or the device full and had to wait.
     pub send_stalls: u64,
-    /// Warnings about the run that the reader must know before believing the figures.
+    /// Warnings about the run that limit the validity of its figures.
     pub warnings: Vec<String>,
 }
 

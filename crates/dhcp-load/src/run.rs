@@ -58,7 +58,8 @@ impl From<NetError> for DhcpLoadError {
 }
 
 /// Runs the load until the schedule has ended and no exchange is open, or, after `stop` was set, as
-/// long as exchanges are open. Returns the figures that the lab needs; [`run_report`] returns more.
+/// long as exchanges are open. Returns the record `godwit.load.v1` that `godwit lab` reads;
+/// [`run_report`] returns more.
 ///
 /// # Errors
 ///
@@ -176,8 +177,8 @@ fn choose_segmentation<P>(
     }
 }
 
-/// Returns an empty time line whose intervals reach from `start_ns` until the last exchange is no
-/// longer watched.
+/// Returns an empty time line (counts of exchanges by interval) from `start_ns` until the last
+/// exchange is no longer watched.
 fn timeline<T>(settings: &DhcpLoadSettings<T>, start_ns: u64) -> Timeline {
     let Some(interval_ns) = settings.timeline_ns.filter(|&ns| ns > 0) else {
         return Timeline::default();

@@ -26,7 +26,7 @@ pub enum Segmentation {
 /// Settings of one run of the DHCP load generator.
 #[derive(Clone, Debug)]
 pub struct DhcpLoadSettings<T> {
-    /// Server that the load goes to, and the relays or clients that it seems to come from.
+    /// Server that the load goes to, and the relay agents or clients that the generator simulates.
     pub target: T,
     /// Rate in exchanges per second, all threads together: the highest rate of its shape, or the
     /// mean one.
@@ -41,10 +41,11 @@ pub struct DhcpLoadSettings<T> {
     /// Silence after the last due time that ends the run, in nanoseconds: exchanges that are still
     /// open then are lost. `None` watches every exchange until its watched time is over.
     pub quiet_ns: Option<u64>,
-    /// Silence of a socket before the end of the run, in nanoseconds, counted after every exchange
-    /// has ended: the second reply to the last request comes after the first one.
+    /// Time for which a socket must be silent before the run ends, in nanoseconds, counted after
+    /// every exchange has ended, since a second reply to the last request may still come.
     pub linger_ns: u64,
-    /// Number of clients that take turns; 0 makes every exchange a new client.
+    /// Number of simulated clients, which the exchanges use in turn; 0 makes every exchange a new
+    /// client.
     pub clients: u32,
     /// Number of the run's first client.
     pub client_offset: u32,
@@ -54,11 +55,12 @@ pub struct DhcpLoadSettings<T> {
     pub threads: u32,
     /// Processors to bind the generator threads to, in turn; empty binds none.
     pub cpus: Vec<usize>,
-    /// True if clients send every message twice, as impatient clients do.
+    /// True if simulated clients send every message twice, as impatient clients do (`--chatty`).
     pub chatty: bool,
     /// Rule for sending messages of equal size in groups (`UDP_SEGMENT`).
     pub segmentation: Segmentation,
-    /// Shortest time between two turns of a thread that send or read something, in nanoseconds.
+    /// Shortest time between two send and receive cycles of a generator thread that send or read
+    /// something, in nanoseconds (`--turn-us`).
     pub turn_ns: u64,
     /// Interface by which messages leave as Ethernet frames, bypassing the kernel's UDP and never
     /// in groups; `None` sends UDP datagrams.

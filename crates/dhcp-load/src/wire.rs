@@ -1,13 +1,13 @@
-//! Socket of one generator thread with the messages that wait to leave, used by both loops of this
-//! crate ([`crate::drive`], [`crate::perfdhcp::drive`]): a UDP socket, or the frames of a link
-//! ([`crate::link`]) for clients that are on it themselves.
+//! Socket of one generator thread with the messages that wait to leave, used by the loops of
+//! `godwit load` ([`crate::drive`]) and `godwit perfdhcp` ([`crate::perfdhcp::drive`]): a UDP
+//! socket, or the frames of a link ([`crate::link`]) for clients that are on it themselves.
 //!
-//! A wire never waits to fill a batch. Budget: 1 `recvmmsg` and 1 clock reading per 64 replies, 1
-//! `sendmmsg` per 128 messages; nothing is allocated after construction.
+//! The socket never waits to fill a batch. Budget: 1 `recvmmsg` and 1 clock reading per 64 replies,
+//! 1 `sendmmsg` per 128 messages; nothing is allocated after construction.
 //!
 //! The time of a reply is `CLOCK_MONOTONIC`, read right after the batch that brought it, because
 //! the wall clock of kernel time stamps may step. The time that a reply waits in the socket counts
-//! as latency, so a slow generator makes itself look worse, not better, and its verdict says why.
+//! as latency, so a slow generator reports a worse result, not a better one, and the reason for it.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -24,8 +24,8 @@ use crate::perfdhcp::traffic::RequestTraffic;
 use crate::population::{OutgoingMessage, Population};
 use crate::protocol::DhcpLoadProtocol;
 
-/// Number of receive calls per turn of a generator thread, limited so that a flood of replies
-/// cannot keep the schedule from being served.
+/// Number of receive calls per send and receive cycle of a generator thread, limited so that a
+/// flood of replies cannot delay the requests that are due.
 const RECEIVES_PER_TURN: usize = 4;
 /// Shortest wait, in nanoseconds, for which a generator thread sleeps. It polls during shorter
 /// waits, because going to sleep and waking up takes as long.
@@ -97,7 +97,8 @@ struct GeneratorUdpSocket {
     received: usize,
     /// True if every message is sent twice, where there is room in the output queue.
     chatty: bool,
-    /// Shortest duration of a turn that sent or received something, in nanoseconds.
+    /// Shortest duration of a send and receive cycle (turn) that sent or received something, in
+    /// nanoseconds (`--turn-us`).
     turn_ns: u64,
 }
 
@@ -230,8 +231,9 @@ impl GeneratorSocket {
         }
     }
 
-    /// Returns the generator's socket with turns that do something at least `turn_ns` nanoseconds
-    /// apart, so that each sends and reads more; with 0, turns follow at once.
+    /// Returns the generator's socket with send and receive cycles (turns) at least `turn_ns`
+    /// nanoseconds apart when they do something, so that each sends and reads more; with 0, cycles
+    /// follow at once.
     #[must_use]
     pub fn paced(mut self, turn_ns: u64) -> Self {
         if let GeneratorTransport::Datagrams(datagrams) = &mut self.0 {
@@ -316,8 +318,8 @@ impl GeneratorSocket {
         Ok(total)
     }
 
-    /// Sleeps until a turn of the thread that began at `began_ns`, and sent or read something, has
-    /// lasted the shortest duration of a turn.
+    /// Sleeps until a send and receive cycle that began at `began_ns`, and sent or read something,
+    /// has lasted the shortest duration (`--turn-us`).
     ///
     /// # Errors
     ///

@@ -1,5 +1,6 @@
 //! Valid configurations that the server refuses to start with: configurations without an interface,
-//! and configurations with inactive features whose absence is dangerous.
+//! and configurations with features of Kea that this version lacks and whose absence is dangerous
+//! (`--accept-inactive`).
 
 use dhcp_config::{Dhcp4, Dhcp6, InactiveFeature};
 use dhcp_lease::v4::V4;
@@ -28,8 +29,8 @@ pub fn admit_dhcp6(config: &Dhcp6, accepted: &[String]) -> Result<(), ServerErro
     admit::<V6>(config, accepted)
 }
 
-/// Refuses a server configuration without interfaces, and one with dangerous inactive features that
-/// are not among `accepted`.
+/// Refuses a server configuration without interfaces, and one with features of Kea that this
+/// version lacks, whose absence is dangerous, and that are not among `accepted`.
 ///
 /// # Errors
 ///
@@ -44,8 +45,8 @@ pub(crate) fn admit<P: DaemonFamily>(
     refuse_dangerous(&P::global(config).inactive, accepted)
 }
 
-/// Refuses inactive features of a configuration whose absence is dangerous and that are not among
-/// `accepted`.
+/// Refuses features of a configuration that this version lacks, whose absence is dangerous, and
+/// that are not among `accepted` (`--accept-inactive`).
 ///
 /// # Errors
 ///

@@ -26,13 +26,15 @@ pub enum ServerError {
     },
     /// Invalid configuration, with all its problems.
     Configuration(Vec<ConfigProblem>),
-    /// Empty list `interfaces` in the configuration.
+    /// Empty list `interfaces` in `interfaces-config` of the configuration.
     NoInterfaces,
-    /// Configured features that this version lacks and whose absence is dangerous, by name.
+    /// Configured features of Kea that this version lacks and whose absence is dangerous, by name
+    /// (`--accept-inactive`).
     Inactive(Vec<&'static str>),
-    /// Exit code that a control command requested.
+    /// Exit code that a control command (`shutdown`) requested.
     Commanded(u8),
-    /// Listener sockets of which all are required and not all are open, with the reasons.
+    /// Listener sockets that cannot be opened although all are required
+    /// (`service-sockets-require-all`), with the reasons.
     NotListening(String),
     /// Listener socket that cannot be opened.
     Socket(NetError),

@@ -1,5 +1,5 @@
-//! Parser of packets from packet sockets: accepts complete, valid packets for an address of this
-//! server, and broadcasts on an interface on which this server has an address.
+//! Parser of packets from packet sockets (Ethernet and IP): accepts complete, valid packets for an
+//! address of this server, and broadcasts on an interface on which this server has an address.
 
 use base::Counters;
 use dhcp_engine::v4::Ingress;

@@ -4,11 +4,12 @@ use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Returns a port that no TCP or UDP socket of this network namespace has. The kernel gives none of
-/// these to a socket that asks for any port, and each process begins with another one.
+/// these ports to a socket that binds to port 0, and each process begins its search at another
+/// port.
 ///
-/// The tables of the kernel tell which ports are taken. A socket that is opened to try would be
-/// copied to each program that another test starts, and would keep the port until that program
-/// runs.
+/// The search reads the kernel's socket tables. A socket opened as a trial would be inherited by
+/// each program that another test starts at that moment, and would block the port until that
+/// program runs.
 pub(crate) fn free_port() -> u16 {
     static ASKED: AtomicU32 = AtomicU32::new(0);
     let port = |_| {

@@ -1,8 +1,9 @@
 //! Response times by type of DHCP request: from the moment at which the kernel received the request
 //! to the moment at which it accepted the reply.
 //!
-//! The shard reads no clock for this: a reply's time ends with the next reading, which follows the
-//! system call that sent it. Each shard writes counters of its own; the reader adds them up.
+//! The shard reads no clock for this: a reply's time ends with the shard's next clock reading,
+//! which follows the system call that sent the reply. Each shard writes counters of its own; the
+//! reader adds them up.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use dhcp_engine::{MeasuredRequest, Protocol};
 /// Number of bounds of the response times' buckets: two steps for each doubling, from 1 microsecond
 /// to 16.8 seconds.
 const BOUNDS: usize = 49;
-/// Maximum number of replies that wait for the next reading of the clock.
+/// Maximum number of sent replies whose response time waits for the next reading of the clock.
 const WAITING_MAX: usize = 1_024;
 /// Maximum plausible wait of a message in a socket, in nanoseconds. A longer one means that a clock
 /// was set.

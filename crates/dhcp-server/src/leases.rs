@@ -33,7 +33,7 @@ use crate::loggers::DHCPSRV;
 use crate::service::DaemonFamily;
 
 /// Time in milliseconds between attempts to write a new lease file after the old one was lost, and
-/// minimum time between attempts without limit to reconnect to the lease database.
+/// minimum time between attempts to reconnect to the lease database when their number is unlimited.
 const RETRY_MS: u32 = 1_000;
 /// Minimum step of the wall clock that is logged, in seconds.
 const LOGGED_STEP_S: u64 = 60;
@@ -217,8 +217,8 @@ fn log_report(report: &LoadReport, path: &Path) {
     }
 }
 
-/// Makes the loaded lease table `table` follow the clocks; returns true if that moved times of
-/// leases.
+/// Makes the loaded lease table `table` follow steps of the wall clock; returns true if that moved
+/// times of leases.
 fn follow_clock<P: DaemonFamily>(table: &LeaseTable<P>) -> bool {
     let ClockStart { ahead_s, leases } = table.follow_clock(Clock::now());
     if ahead_s >= LOGGED_STEP_S {
@@ -262,7 +262,7 @@ fn thread_options<P: DaemonFamily>(
     LogThreadOptions { core: CoreOptions { durability, lfc_interval_s }, on_fail }
 }
 
-/// Lease store of a shard; one branch decides between the kinds.
+/// Lease store of a shard: in memory only, with a lease file, or in a database.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one per shard, moved once")]
 pub(crate) enum ServerStore<F: LeaseFileFamily> {

@@ -1,5 +1,6 @@
 //! DHCP daemon for both families: reads Kea's configuration, opens sockets and the lease file, runs
-//! one thread per shard and one for the log, reloads on SIGHUP and ends cleanly on SIGTERM.
+//! one thread per shard and one that writes lease rows, reloads on SIGHUP and ends cleanly on
+//! SIGTERM.
 //!
 //! `dhcp-engine` decides the outcome of a message, and `dhcp-store` makes leases durable. This
 //! crate only connects them to sockets, files and signals.

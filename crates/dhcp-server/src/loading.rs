@@ -65,8 +65,9 @@ pub(crate) struct LeaseTableIntake<'l, P: DaemonFamily> {
     log_schedule: LoadLogSchedule,
     /// Number of loaded leases in the lease table.
     leases: AtomicI64,
-    /// Number of loaded rows with a subnet that does not contain their address; `dropped` counts
-    /// those dropped for that reason, `upgraded` those with relay information in an older form.
+    /// Number of loaded lease rows with a subnet that does not contain their address
+    /// (`lease-checks`); `dropped` counts those dropped for that reason, `upgraded` those with
+    /// relay information in an older form.
     wrong: AtomicU64,
     dropped: AtomicU64,
     upgraded: AtomicU64,
@@ -93,8 +94,8 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
         }
     }
 
-    /// Returns true if the loaded lease `lease` stays; corrects its subnet if the configuration
-    /// says so.
+    /// Returns true if the loaded lease `lease` stays; corrects its subnet if `lease-checks` of the
+    /// configuration demands it.
     fn correct_subnet(&self, lease: &mut P::Lease) -> bool {
         let (subnet_id, fitting) = P::subnets_of_lease(self.snapshot, lease);
         if fitting == Some(*subnet_id) {
@@ -175,8 +176,8 @@ impl<P: DaemonFamily> Intake<P> for LeaseTableIntake<'_, P> {
     }
 }
 
-/// Checks the relay information of the loaded lease `lease`; returns true if it was in an older
-/// form.
+/// Checks the relay agent information of the loaded lease `lease` (`extended-info-checks`); returns
+/// true if it was in an older form.
 fn is_upgraded<P: DaemonFamily>(lease: &mut P::Lease, checks: ExtendedInfoChecks) -> bool {
     let outcome = check_extended_info::<P>(lease, checks);
     if let ExtendedInfo::Dropped(why) = &outcome {

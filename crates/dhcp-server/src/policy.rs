@@ -1,5 +1,5 @@
-//! Folders to which Kea 3 confines files, from its environment variables, and their creation.
-//! [`dhcp_config::SecurityPolicy`] has the rules themselves.
+//! Folders to which Kea 3 restricts the server's files, from Kea's environment variables, and their
+//! creation. [`dhcp_config::SecurityPolicy`] has the rules themselves.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -39,7 +39,7 @@ const HOOKS_VARIABLE: &str = "KEA_HOOKS_PATH";
 
 /// Older path of the usual folder of control sockets, a link to the newer one.
 const SOCKETS_BEFORE: &str = "/var/run/kea";
-/// Mode with the most permissions that the folder of control sockets may have.
+/// Mode bits that the folder of control sockets may have at most.
 const SOCKETS_MODE: u32 = 0o750;
 
 impl KeaFolder {
@@ -47,13 +47,13 @@ impl KeaFolder {
         std::env::var(self.variable).ok().filter(|folder| !folder.is_empty())
     }
 
-    /// Returns the path of the folder for file names without one.
+    /// Returns the path of the folder for configured file names without a folder.
     pub(crate) fn path(self) -> PathBuf {
         self.configured().unwrap_or_else(|| self.usual.to_owned()).into()
     }
 
-    /// Returns the folders in which the security rules allow such files: the configured one, or
-    /// else the usual one and the folders `beside` it.
+    /// Returns the folders in which the security rules allow such files: the folder that the
+    /// environment variable names, or else the usual one and the folders in `beside`.
     fn folders(self, beside: impl IntoIterator<Item = String>) -> Folders {
         match self.configured() {
             Some(folder) => Folders::new([folder]),
@@ -120,7 +120,7 @@ pub(crate) fn writable(configuration: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns true if `folder` has more permissions than the folder of control sockets may have. As in
-/// Kea, a missing folder has not.
+/// Kea, the result is false for a missing folder.
 fn is_relaxed(folder: impl AsRef<OsStr>) -> bool {
     let mode = fs::metadata(Path::new(&folder)).map_or(0, |metadata| metadata.permissions().mode());
     mode & 0o777 & !SOCKETS_MODE != 0

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Value that a thread publishes to the running shards. Shards read the version, one load per
-/// batch, take the lock only when it has changed, and record when they have dropped the old value.
+/// Value that a thread publishes to the running shards. Shards read the version number once per
+/// batch of messages, take the lock only when it has changed, and record when they have dropped the
+/// old value.
 #[derive(Debug)]
 pub(crate) struct PublishedValue<T> {
     version: AtomicU64,

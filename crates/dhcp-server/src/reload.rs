@@ -14,7 +14,7 @@ use crate::policy;
 const MAX_INCLUDED_BYTES: u64 = 1 << 30;
 
 /// Resolver of a configuration's includes, which are relative to the working directory, as in Kea.
-/// Only regular files are read: reading a device or a pipe need not end.
+/// Only regular files are read, since reading a device or a pipe might never end.
 #[derive(Debug, Default)]
 pub struct FileIncludeResolver {
     /// Number of bytes of included files read so far.

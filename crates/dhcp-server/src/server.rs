@@ -45,9 +45,11 @@ pub struct DaemonSettings {
     pub configuration: PathBuf,
     /// UDP port that the server listens at (67, for DHCPv6 547).
     pub port: u16,
-    /// UDP port that the server answers to instead of 67 and 68, for DHCPv6 547 and 546; for tests.
+    /// Destination port of replies instead of 67 and 68 (DHCPv4) or 547 and 546 (DHCPv6), for
+    /// tests.
     pub client_port: Option<u16>,
-    /// True if the server sends replies to the source of the request; for labs with many relays.
+    /// True if the server sends replies to the source address of the request; for test networks
+    /// with many relay agents.
     pub to_source: bool,
     /// True if the server logs its counters every ten seconds.
     pub is_verbose: bool,
@@ -56,7 +58,8 @@ pub struct DaemonSettings {
     /// True in repair mode (Kea's `-R`): the server answers no client, ends no lease, and loads
     /// leases without checks.
     pub is_repairing: bool,
-    /// Names of inactive features whose absence the operator accepts although it is dangerous.
+    /// Names of features of Kea that this version lacks and whose dangerous absence the operator
+    /// accepts (`--accept-inactive`).
     pub accept_inactive: Vec<String>,
 }
 
@@ -72,7 +75,8 @@ impl DaemonSettings {
     }
 }
 
-/// Number of clients that may be in flight without their registry growing.
+/// Number of clients whose messages may be in work at a time before the set of these clients has to
+/// grow.
 const IN_FLIGHT_CAPACITY: usize = 16_384;
 
 /// Maximum number of threads that serve clients (shards), independent of the number of processors.

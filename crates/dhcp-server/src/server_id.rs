@@ -23,16 +23,18 @@ use crate::loggers::DAEMON;
 pub(crate) const FILE: &str = "kea-dhcp6-serverid";
 /// Start of the time of a DUID-LLT, 2000-01-01 00:00 UTC, in Unix seconds.
 const EPOCH_2000_S: u64 = 946_684_800;
-/// Enterprise number that Kea uses in a DUID-EN when none is configured: that of its maker.
+/// Enterprise number that Kea uses in a DUID-EN when none is configured: that of ISC.
 const DEFAULT_ENTERPRISE: u32 = 2495;
-/// Minimum length of a link-layer address that identifies a machine, in bytes.
+/// Minimum length of a link-layer address from which a DUID is made, in bytes.
 const LINK_LAYER_MIN: usize = 6;
 /// Maximum length of a DUID with its type, in bytes (RFC 9915 §11.1).
 const DUID_MAX: usize = 130;
 
-/// Type number of a DUID-LLT; `EN` and `LL` are those of the other DUIDs (RFC 9915 §11.1).
+/// Type number of a DUID-LLT (RFC 9915 §11.2).
 const LLT: u16 = 1;
+/// Type number of a DUID-EN (RFC 9915 §11.3).
 const EN: u16 = 2;
+/// Type number of a DUID-LL (RFC 9915 §11.4).
 const LL: u16 = 3;
 
 /// Returns the server's DUID; `folder` contains the file with it, `wall_s` is the time in Unix

@@ -1,7 +1,8 @@
 //! Loop of one shard: receive, handle, settle, send. This file is the whole packet path of the
-//! daemon; everything that it calls is testable without it.
+//! daemon.
 //!
-//! With segmentation a batch has up to 64 trains of up to 64 messages that the kernel has joined.
+//! With UDP segmentation a batch has up to 64 buffers of up to 64 messages that the kernel has
+//! joined (`UDP_GRO`).
 //!
 //! A UDP listener has two sockets. The shard first reads the one with messages that continue an
 //! exchange: the kernel drops messages that begin one when more arrive than can be served for
@@ -9,8 +10,8 @@
 //! one for messages to the server's addresses, which is read first.
 //!
 //! Budget per batch of up to 128 messages: two `recvmmsg`, one `sendmmsg` per listener that has
-//! replies, one `write` of the rows when the durability lets the shard write them itself, one clock
-//! read; no allocation. The shard polls only when there was nothing to receive.
+//! replies, one `write` of the lease rows unless the durability `always` leaves that to the log
+//! thread, one clock read; no allocation. The shard polls only when there was nothing to receive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,8 +36,8 @@ use crate::service::DaemonFamily;
 use crate::transmit::{Addressing, Batches, ReplyTransmitter};
 
 /// Size of the receive buffer for one datagram in bytes: relay agents may send as much as UDP
-/// carries. Memory is used as far as it was ever filled; with a multiple of 4 KiB all slots would
-/// begin in the same lines of the cache.
+/// carries. Memory is used as far as it was ever filled; a multiple of 4 KiB would make all slots
+/// begin in the same lines of the processor cache.
 const SLOT_BYTES: usize = 65_536 + 64;
 /// Interval between a shard's checks of expiry and deadlines, in nanoseconds.
 const HOUSEKEEPING_NS: u64 = 50 * NS_PER_MS;
@@ -50,8 +51,8 @@ const DRAIN_NS: u64 = 2_000 * NS_PER_MS;
 pub(crate) struct SharedDaemonState<P: DaemonFamily> {
     /// True when the daemon, and so every shard, is to end.
     pub(crate) stop: AtomicBool,
-    /// True while a command has disabled the service: the shards read messages and do not answer
-    /// them.
+    /// True while a control command (`dhcp-disable`) has disabled the service: the shards read
+    /// messages and do not answer them.
     pub(crate) is_disabled: AtomicBool,
     /// Configuration snapshot that the shards serve by.
     pub(crate) snapshot: PublishedValue<P::Snapshot>,
@@ -70,7 +71,8 @@ pub(crate) struct ShardThread<P: DaemonFamily, S> {
     pub(crate) frame_counters: Arc<FrameCounters>,
     pub(crate) addressing: Addressing,
     pub(crate) batches: Batches,
-    /// True if the configuration sets the size of the sockets' receive queues.
+    /// True if the configuration sets the size of the sockets' receive queues, which then stays
+    /// fixed.
     pub(crate) has_fixed_room: bool,
     pub(crate) stopwatch: Stopwatch,
     pub(crate) recorder: NoticeRecorder,
@@ -203,7 +205,7 @@ fn enlarge_burst_queue(listener: &ShardListener) -> SocketQueueState {
     SocketQueueState::default()
 }
 
-/// Listeners of all shards, and the counters of the frames that their packet sockets receive.
+/// Listeners of all shards, and the counters of frames from packet sockets that the parser drops.
 #[derive(Clone, Copy)]
 struct ListenerContext<'l> {
     listeners: &'l ListenerSet,
@@ -257,7 +259,7 @@ impl ShardLoopState {
         received
     }
 
-    /// Receives and handles the messages that wait at a packet socket of a listener, except those
+    /// Receives and handles the messages that wait at a packet socket of a listener; drops those
     /// that waited for longer than `patience_ns`.
     fn receive_packets<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
@@ -285,7 +287,7 @@ impl ShardLoopState {
         SocketReadResult { messages, is_more: self.packets.is_full() }
     }
 
-    /// Receives and handles the messages that wait at a UDP socket of a listener, except those that
+    /// Receives and handles the messages that wait at a UDP socket of a listener; drops those that
     /// waited for longer than `patience_ns`.
     fn receive_udp<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,

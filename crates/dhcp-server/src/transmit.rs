@@ -18,15 +18,16 @@ use crate::listeners::{ListenerSocket, ListenerSocketKind, ShardListener};
 use crate::log;
 use crate::message_log::NoticeRecorder;
 
-/// Number of replies per system call, and room for one batch's releases before a flush is forced.
+/// Number of reply slots of a batch: replies that one flush sends, and the most that may wait for
+/// it.
 const BATCH_SLOTS: usize = 256;
 /// Size of the slot for a reply in bytes: the largest UDP payload of a 1,500-byte frame fits.
 const SLOT_BYTES: usize = 1_472;
 /// Size of the slot for longer replies in bytes: all that UDP carries, which the kernel sends in
 /// fragments.
 const LONG_SLOT_BYTES: usize = 65_535;
-/// Maximum number of flushes that may stall before the rest of the replies is given up; each waits
-/// at most [`STALL_WAIT_NS`].
+/// Maximum number of times that a flush of replies may wait for a full socket before it gives up
+/// the rest; each wait takes at most [`STALL_WAIT_NS`].
 const STALLS_MAX: usize = 20;
 const STALL_WAIT_NS: u64 = 5 * base::time::NS_PER_MS;
 /// Hardware address of Ethernet broadcasts.
@@ -43,7 +44,8 @@ pub(crate) struct Addressing {
     /// True if the server replies to the datagram's source (Kea's
     /// `KEA_TEST_SEND_RESPONSES_TO_SOURCE`).
     pub(crate) to_source: bool,
-    /// True if replies to relay agents leave by the interface that the routing table chooses.
+    /// True if replies to relay agents leave by the interface that the routing table chooses
+    /// (`outbound-interface` `use-routing`).
     pub(crate) is_routed: bool,
 }
 
@@ -65,12 +67,14 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    /// Creates an empty set of batches; `segmentation` joins equal replies to one relay.
+    /// Creates an empty set of batches; with `segmentation`, replies of equal length to one relay
+    /// agent are sent together (`UDP_SEGMENT`).
     pub(crate) const fn new(segmentation: bool) -> Self {
         Self { batches: Vec::new(), long: None, segmentation }
     }
 
-    /// Returns true if the batches join equal replies to one relay.
+    /// Returns true if replies of equal length to one relay agent are sent together
+    /// (`UDP_SEGMENT`).
     pub(crate) const fn segmentation(&self) -> bool {
         self.segmentation
     }

@@ -1,9 +1,10 @@
-//! Version of this DHCP server. Programs that manage Kea depend on its version, so the version here
-//! is a level of Kea's (`docs/design/025-kea-level.md`), followed by this server's own number.
+//! Version of this DHCP server. Programs that manage Kea depend on its version, so the version is
+//! the number of the Kea version that this server corresponds to (`docs/design/025-kea-level.md`),
+//! followed by this server's own number.
 
 use dhcp_control::IpVersion;
 
-/// Version of this server, without the level of Kea.
+/// Version of this server, without the version of Kea that it corresponds to.
 pub(crate) const OWN: &str = env!("CARGO_PKG_VERSION");
 
 /// Version of Kea that programs may take this server for: the one that the tests run next to it.

@@ -1,10 +1,12 @@
 //! Lease stores that outlive the process, behind the contract of `dhcp-lease`: Kea's memfile, with
 //! rows appended by group commit, and SQL databases that several servers may share.
 //!
-//! - [`storage`]: files and folders as a trait, on a real disk and on one that loses its power.
+//! - [`storage`]: files and folders as a trait, on a real disk and on a simulated one that loses
+//!   its power.
 //! - [`memfile`]: Kea's CSV lease files: rows, loading, rotation, cleanup.
 //! - [`log`]: rounds that write the rows of all shards at once, and their durability.
-//! - [`database`]: rounds that a database carries out, which decides who owns an address.
+//! - [`database`]: rounds of lease rows that a database carries out; the database decides who owns
+//!   an address.
 //! - [`certificates`]: certificates and keys in files.
 //! - [`regular_file`]: small files that a configuration names.
 //! - [`hosts`]: lookups of reservations in databases without waiting for them.

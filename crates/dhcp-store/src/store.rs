@@ -39,12 +39,12 @@ pub trait StoreJournal<F: LeaseFileFamily>: Debug + Send {
     /// change.
     fn append(&self, cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer);
 
-    /// Notes that a transaction for the message `_number` begins; see
+    /// Records that a transaction for the message `_number` begins; see
     /// [`LeaseStore::begin_message`].
     fn begin_message(&mut self, _number: u64) {}
 
-    /// Makes the writer read leases that `_facts` may lack; returns the epoch that has them, 0 if
-    /// `_facts` are complete.
+    /// Makes the database writer read leases of the client that `_facts` may lack; returns the
+    /// epoch that has them, 0 if `_facts` are complete.
     fn read_through(
         &mut self,
         _now: Now,
@@ -66,7 +66,7 @@ pub trait StoreJournal<F: LeaseFileFamily>: Debug + Send {
         false
     }
 
-    /// True if expired leases end in the lease table alone once logging has failed.
+    /// True if expired leases end in the lease table alone, without a row, once logging has failed.
     const SWEEPS_UNLOGGED: bool;
 }
 
@@ -107,13 +107,14 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LoggedStore<F, J> {
         Self { shard: TableShard::new(table), log, journal }
     }
 
-    /// Submits the rows and lookups so far, as [`LeaseStore::submit`] does, in the middle of a
-    /// batch: claims stay open.
+    /// Submits the lease rows and lookups so far, as [`LeaseStore::submit`] does, in the middle of
+    /// a batch of messages: claims on free addresses stay open.
     pub fn submit_rows(&mut self, now: Now) {
         self.log.submit(now);
     }
 
-    /// Requests that the shard is woken when the rows that `facts` show as unsettled are settled.
+    /// Requests that the shard is woken when the lease rows that `facts` show as unsettled are
+    /// settled.
     fn await_unsettled(&self, settled_epoch: u64, facts: &Facts<F>) {
         let slots = facts.client_slots().chain(facts.address_slots.iter().flatten());
         let newest = slots.map(|slot| slot.row_epoch).max().unwrap_or(0);

@@ -10,7 +10,7 @@ pub const BUFFER_LEN: usize = 1_600;
 /// Kind of a test datagram, by the way in which the generator made its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramKind {
-    /// DHCP message that the reader accepts.
+    /// DHCP message that strict parsing accepts.
     Sound,
     /// Valid DHCP message with one to four changes.
     Changed,
@@ -28,12 +28,13 @@ pub enum DatagramKind {
 pub(crate) struct DatagramGenerator {
     /// Function that writes a DHCP message that the reader accepts.
     pub(crate) sound: fn(&mut Random, &mut [u8]) -> usize,
-    /// Function that writes a DHCP header that options may follow.
+    /// Function that writes a header of a DHCP message, which options may follow.
     pub(crate) header: fn(&mut Random, &mut [u8]) -> usize,
-    /// Offset of the options in a message, in bytes. Most changes are made from there on, where
-    /// readers read most. Most changes are made there, where readers read most.
+    /// Offset of the options in a message, in bytes. The generator makes most changes from there
+    /// on, where readers read most.
     pub(crate) options_at: usize,
-    /// Byte values that DHCP readers treat specially, for changes of single bytes.
+    /// Byte values that DHCP readers treat specially, such as codes of options that they check: the
+    /// generator prefers them when it changes a single byte.
     pub(crate) edges: &'static [u8],
     /// Function that changes code or length of one option of a DHCP message, if it has one.
     pub(crate) change_an_option: fn(&mut Random, &mut [u8]),

@@ -9,8 +9,8 @@ const LABEL_MAX: usize = 63;
 const POINTER: u8 = 0xc0;
 
 /// Calls `take` with the letters of a domain name made of labels, with a dot after each label. The
-/// final zero may be missing; bytes after it are ignored. Returns false when this is no name;
-/// `take` has got the part before the fault then. No bytes are an empty name.
+/// final zero may be missing; bytes after it are ignored. Returns false if the bytes are no name;
+/// `take` was then called with the part before the fault. No bytes at all are an empty name.
 pub fn read_labels(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8)) -> bool {
     let (mut left, mut room) = (0, NAME_MAX - 1);
     let (mut is_first, mut last) = (true, 1);
@@ -42,7 +42,7 @@ pub fn read_labels(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8
 }
 
 /// Calls `take` with the letters of a domain name written as text, with a dot after each label, and
-/// with `\X` and `\DDD` decoded. Returns false when this is no name, such as an empty text.
+/// with `\X` and `\DDD` decoded. Returns false if the text is no name, as an empty text is none.
 pub fn read_text(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8)) -> bool {
     let mut letters = octets.into_iter().peekable();
     let (mut label_len, mut room) = (0, NAME_MAX - 1);
@@ -79,8 +79,8 @@ pub fn read_text(octets: impl IntoIterator<Item = u8>, mut take: impl FnMut(u8))
     !is_first
 }
 
-/// Returns the character that the letters after a backslash in a domain name encode; `None` when
-/// they encode none.
+/// Returns the character that `\X` or `\DDD` in a domain name encodes, from the letters after the
+/// backslash; `None` when they encode none.
 fn escaped(is_label_begun: bool, letters: &mut impl Iterator<Item = u8>) -> Option<u8> {
     let first = letters.next()?;
     if !first.is_ascii_digit() {
@@ -95,8 +95,8 @@ fn escaped(is_label_begun: bool, letters: &mut impl Iterator<Item = u8>) -> Opti
     u8::try_from(value).ok()
 }
 
-/// Returns true if `octets` are one domain name after another, where later names may point to
-/// earlier ones.
+/// Returns true if `octets` are one domain name after another, in labels; later names may point to
+/// earlier ones (compression, RFC 1035 §4.1.4).
 pub(crate) fn are_names(octets: &[u8]) -> bool {
     let mut at = 0;
     while at < octets.len() {
@@ -108,7 +108,8 @@ pub(crate) fn are_names(octets: &[u8]) -> bool {
     true
 }
 
-/// Returns the end of the domain name that begins at `start`; `None` when there is no name.
+/// Returns the offset of the end of the domain name that begins at `start`; `None` when there is no
+/// name.
 pub(crate) fn end_of_name(octets: &[u8], start: usize) -> Option<usize> {
     let (mut at, mut nearest, mut end) = (start, start, None);
     let mut room = NAME_MAX - 1;

@@ -1,5 +1,5 @@
-//! Types common to DHCPv4 and DHCPv6: strictness of a reader, failure of a writer, and enums whose
-//! values have names.
+//! Types common to DHCPv4 and DHCPv6: strictness of a reader, failure of a writer, and macros for
+//! enums whose values have names.
 
 use core::fmt;
 
@@ -13,7 +13,7 @@ pub enum OptionParsing {
     /// Lenient parsing: the reader reads an option that does not comply if its meaning is clear: it
     /// ignores bytes after a number or an address, a Client FQDN option that requests and refuses
     /// entries requests them, a vendor class ends with its option, a prefix has 128 bits at most.
-    /// An option with contents that are no domain name where one belongs counts as not sent.
+    /// An option that must contain a domain name and contains something else counts as not sent.
     Lenient,
 }
 
@@ -65,8 +65,8 @@ macro_rules! named {
     };
 }
 
-/// Defines reasons to refuse a peer's DHCP message, to be counted: [`named`] with `index()`. Names
-/// are lower case, words joined by hyphens.
+/// Defines an enum of reasons to refuse a peer's DHCP message, each with a counter: [`named`] with
+/// `index()`. The names are in lower case, with hyphens between words, as counters show them.
 macro_rules! reasons {
     ($(#[$attribute:meta])* pub enum $type:ident { $($values:tt)+ }) => {
         $crate::shared::named! { $(#[$attribute])* pub enum $type { $($values)+ } }
@@ -83,8 +83,8 @@ macro_rules! reasons {
     };
 }
 
-/// Defines codes of an IANA registry without gaps: [`named`] with `code()` and `from_code()`. The
-/// first value has the given code.
+/// Defines an enum of the codes of an IANA registry without gaps: [`named`] with `code()` and
+/// `from_code()`. The first value has the code after `first`, and each further value the next code.
 macro_rules! coded {
     (
         first $first:literal;

@@ -1,5 +1,5 @@
-//! Comparison scenarios: steps that Godwit and Kea both play, and the views of the servers that
-//! must agree after each step.
+//! Comparison scenarios: steps that Godwit and Kea both play, and the views of the servers
+//! (statistics, log, files, database rows) that must agree after each step.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ pub struct ComparisonScenario {
     /// Rows of the manual's tables, keys and commands by their names, that the scenario compares.
     #[serde(default)]
     pub rows: Vec<String>,
-    /// Views that are compared after every step: `statistics`, `log`, `folder`, `file NAME`, and
-    /// `rows TABLE` where leases are in a database.
+    /// Views that are compared after every step: `statistics`, `log`, `folder` (names and modes of
+    /// the files), `file NAME`, and `rows TABLE` if leases are in a database.
     pub look: Vec<String>,
     /// Number of the first step after which views are compared, 0 being the start; answers of
     /// commands are compared after every step.
@@ -50,7 +50,7 @@ pub struct ComparisonScenario {
     /// Address of the relay agent that messages come through, as in a [`Scenario`].
     #[serde(default)]
     pub relay: String,
-    /// Known differences between the servers' views, each with its verdict.
+    /// Known differences between the servers' views, each with the reason for it.
     #[serde(default, rename = "difference")]
     pub differences: Vec<ViewDifference>,
     /// Steps that both servers play, in order.
@@ -58,7 +58,8 @@ pub struct ComparisonScenario {
     pub steps: Vec<ScenarioStep>,
 }
 
-/// Difference between the servers' views: lines that only one of them has, with the verdict.
+/// Known difference between the servers' views: lines that only one of the servers has, and the
+/// reason.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ViewDifference {
@@ -71,24 +72,24 @@ pub struct ViewDifference {
     /// Rows of the manual's tables that the difference is about; all rows of the scenario if not
     /// set.
     pub rows: Option<Vec<String>>,
-    /// Verdict on the difference: the reason for it, and thus which server is right.
+    /// Reason for the difference, and thus which server is right.
     pub verdict: DeviationReason,
     /// Description of the difference and its cause.
     pub note: String,
 }
 
-/// Server that has a line of a view which the other server lacks.
+/// Server that has a line of a view that the other server lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ComparedServer {
-    /// The server of this project.
+    /// Godwit, the server of this project.
     Godwit,
-    /// ISC Kea.
+    /// ISC Kea, the server with which Godwit is compared.
     Kea,
 }
 
 impl ViewDifference {
-    /// Returns true if this difference is about `line` of `view`, which only the server `maker`
-    /// has.
+    /// Returns true if this difference covers `line` of the view `view`, a line that only the
+    /// server `maker` has.
     #[must_use]
     pub fn is_about(&self, view: &str, maker: ComparedServer, line: &str) -> bool {
         let pattern = match maker {
@@ -117,7 +118,7 @@ impl ComparisonScenario {
         Ok(scenario)
     }
 
-    /// Returns the steps as a plain scenario, without views and differences.
+    /// Returns configuration and steps as a plain scenario, without views and differences.
     #[must_use]
     pub fn scenario(&self) -> Scenario {
         Scenario {

@@ -1,4 +1,4 @@
-//! TOML format of conformance scenarios.
+//! TOML format of conformance scenarios: the types to which a scenario file is parsed.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,20 @@ pub struct Scenario {
     /// Protocol of the scenario: DHCPv4 or DHCPv6.
     pub family: ScenarioFamily,
     /// Configuration keys and other names that the scenario covers, for the table of coverage.
+    /// Without any one of these keys the scenario must fail.
     #[serde(default)]
     pub covers: Vec<String>,
     /// Configuration of the server: the map inside `Dhcp4` or `Dhcp6`, in Kea's dialect, without
-    /// interfaces, lease database and loggers, which the subject adds.
+    /// interfaces, lease database and loggers, which the server under test adds.
     pub config: String,
     /// Address of the relay agent that messages come through unless a step names another: `giaddr`
     /// in DHCPv4, the link address in DHCPv6. Empty for a direct client.
     #[serde(default)]
     pub relay: String,
-    /// Verdict on Debian's Kea 2.2, if it does not do what the scenario's steps demand.
+    /// Note about Debian's Kea 2.2, if it does not do what the scenario's steps demand.
     #[serde(default)]
     pub kea: Option<KeaNote>,
-    /// Verdict on Debian 13's Kea 3.0, if it does not do what the scenario's steps demand.
+    /// Note about Debian 13's Kea 3.0, if it does not do what the scenario's steps demand.
     #[serde(default)]
     pub kea3: Option<KeaNote>,
     /// Steps of the scenario, in order.
@@ -37,13 +38,13 @@ pub struct Scenario {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum ScenarioFamily {
-    /// Family DHCPv4 (RFC 2131).
+    /// DHCPv4 (RFC 2131): `v4` in a file.
     V4,
-    /// Family DHCPv6 (RFC 9915).
+    /// DHCPv6 (RFC 9915): `v6` in a file.
     V6,
 }
 
-/// Verdict on a version of Kea that does not do what a scenario demands.
+/// Note about a version of Kea that does not do what a scenario demands.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeaNote {
@@ -57,7 +58,7 @@ pub struct KeaNote {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviationReason {
-    /// The scenario's steps are right by an RFC, and Kea's behaviour is not.
+    /// Kea's behaviour contradicts an RFC, and the scenario's steps follow it.
     Rfc,
     /// Newer versions of Kea do what the scenario's steps demand.
     Newer,
@@ -69,7 +70,8 @@ pub enum DeviationReason {
     Ours,
 }
 
-/// Step of a scenario: exactly one of `send`, `wait_s`, `reload`, `restart` and `command`.
+/// Step of a scenario: exactly one of `send`, `wait_s`, `reload`, `restart` and `command`, with the
+/// results that it expects.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioStep {
@@ -88,7 +90,8 @@ pub struct ScenarioStep {
     /// Values of the message's header fields, by field name.
     #[serde(default)]
     pub with: BTreeMap<String, String>,
-    /// Options of the message by code; a list repeats the option. `none` omits a default option.
+    /// Options of the message, by code; a list repeats the option. `none` omits an option that the
+    /// client sends by default.
     #[serde(default)]
     pub options: BTreeMap<String, OneOrMore>,
     /// Options that the relay agent adds to the message, by code, for DHCPv6 only.
@@ -98,17 +101,17 @@ pub struct ScenarioStep {
     /// only, the one nearest to the server last.
     #[serde(default)]
     pub further_relays: Vec<String>,
-    /// Identity associations for addresses in the message, for DHCPv6: by IAID, the addresses of
-    /// each.
+    /// Identity associations for addresses (IA_NA, option 3) in the message, for DHCPv6: by IAID,
+    /// the addresses of each.
     #[serde(default)]
     pub na: BTreeMap<String, Vec<String>>,
-    /// Identity associations for prefixes in the message, for DHCPv6: by IAID, the prefixes of
-    /// each.
+    /// Identity associations for prefixes (IA_PD, option 25) in the message, for DHCPv6: by IAID,
+    /// the prefixes of each.
     #[serde(default)]
     pub pd: BTreeMap<String, Vec<String>>,
     /// Time that passes in the step, in seconds.
     pub wait_s: Option<u64>,
-    /// Configuration that the server uses from this step on.
+    /// Configuration that the server uses from this step on: the map inside `Dhcp4` or `Dhcp6`.
     pub reload: Option<String>,
     /// True if the server ends and starts again in this step.
     #[serde(default)]

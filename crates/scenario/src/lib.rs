@@ -3,8 +3,8 @@
 //!
 //! A scenario is a TOML file ([`Scenario::parse`]); [`play()`] runs its steps against a
 //! [`ScenarioServer`]: the engine on a virtual clock, a daemon behind sockets, another server.
-//! Callers implement the subject; this crate has no socket and no clock. `conformance/README.md`
-//! describes the format. Relevant RFCs: 2131, 9915.
+//! Callers implement [`ScenarioServer`], the server under test; this crate has no socket and no
+//! clock. `conformance/README.md` describes the format. Relevant RFCs: 2131, 9915.
 
 mod comparison;
 mod format;

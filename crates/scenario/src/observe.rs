@@ -1,4 +1,4 @@
-//! Checks of members of control commands' answers, which JSON pointers name.
+//! Checks of the answers of control commands: JSON pointers (RFC 6901) name members of an answer.
 
 use serde_json::Value;
 

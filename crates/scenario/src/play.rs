@@ -6,7 +6,8 @@ use crate::format::{Scenario, ScenarioFamily, ScenarioStep};
 use crate::value::{ScenarioVariables, filled, fits, hex_of};
 use crate::{observe, v4, v6};
 
-/// DHCP server that scenarios are played against, started with the scenario's configuration.
+/// Server under test: a DHCP server against which scenarios are played, started with the scenario's
+/// configuration.
 pub trait ScenarioServer {
     /// Sends a message to the server and returns the replies that come within the server's time
     /// limit: all of them if `expects_none`, else until the first for which `is_answer` holds.
@@ -52,7 +53,7 @@ pub trait ScenarioServer {
     }
 }
 
-/// Reason why a server cannot play a step, as one phrase.
+/// Reason why the server under test cannot play a step, as one phrase.
 pub type SubjectError = String;
 
 /// Failure of a scenario: the first step at which the server did not do what the scenario demands.
@@ -64,8 +65,8 @@ pub struct ScenarioFailure {
     pub what: String,
 }
 
-/// Plays `scenario` on the server `subject` to its end, or to the first step at which the server
-/// does not do what the scenario demands.
+/// Plays `scenario` on the server under test `subject` to its end, or to the first step at which
+/// the server does not do what the scenario demands.
 ///
 /// # Errors
 ///
@@ -76,7 +77,7 @@ pub fn play(scenario: &Scenario, subject: &mut dyn ScenarioServer) -> Result<(),
     Ok(())
 }
 
-/// Scenario that is played step by step, with the values kept so far.
+/// Player of a scenario, step by step, with the values that steps have kept so far.
 #[derive(Debug)]
 pub struct ScenarioPlayer<'s> {
     scenario: &'s Scenario,
@@ -93,8 +94,8 @@ impl<'s> ScenarioPlayer<'s> {
         Self { scenario, variables: ScenarioVariables::new(), played: 0 }
     }
 
-    /// Plays the next step of the scenario on the server `subject`; returns false if there was none
-    /// left.
+    /// Plays the next step of the scenario on the server under test `subject`; returns false if
+    /// there was none left.
     ///
     /// # Errors
     ///
@@ -192,7 +193,7 @@ fn judge_reply(
     Ok(())
 }
 
-/// Formats the bytes of a field as a scenario writes a value of the kind `kind`.
+/// Formats the bytes of a field as a scenario writes a value of the kind `kind`, such as `u32`.
 fn format_value(octets: &[u8], kind: &str) -> String {
     let address = |octets: &[u8]| -> Option<String> {
         let octets: [u8; 16] = octets.try_into().ok()?;

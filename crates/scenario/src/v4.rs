@@ -117,7 +117,8 @@ pub(crate) fn answers(reply: &[u8], xid: u32) -> bool {
     Message::parse(reply).is_ok_and(|message| message.xid() == xid && message.op() == 2)
 }
 
-/// Returns the bytes of the field `key` of a DHCPv4 reply, and the kind of its value.
+/// Returns the bytes of the field `key` of a DHCPv4 reply, such as `yiaddr` or `option 51`, and the
+/// kind of its value, such as `ip`.
 pub(crate) fn field(reply: &[u8], key: &str) -> Result<(Option<Vec<u8>>, &'static str), String> {
     let message = Message::parse(reply).map_err(|reason| format!("malformed: {reason:?}"))?;
     let address = |address: Ipv4Addr| (Some(address.octets().to_vec()), "ip");

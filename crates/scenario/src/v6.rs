@@ -10,7 +10,8 @@ use crate::value::{ScenarioVariables, filled, octets};
 /// Maximum length of a DHCPv6 message in a scenario, in bytes.
 const MESSAGE_LEN_MAX: usize = 4096;
 
-/// Types of DHCPv6 messages that carry the server's identifier unless a step has `"2" = "none"`.
+/// Types of DHCPv6 messages that carry the server's identifier (option 2) unless a step has `"2" =
+/// "none"`.
 const TO_ONE_SERVER: [&str; 4] = ["REQUEST", "RENEW", "RELEASE", "DECLINE"];
 
 /// Returns the bytes of the DHCPv6 message that `step` sends with the transaction id `xid`.
@@ -48,8 +49,8 @@ pub(crate) fn message(
     relayed(scenario, step, variables, &inner[..len])
 }
 
-/// Writes an identity association (IA) to a DHCPv6 message; its items are `ADDRESS[ preferred
-/// valid]` or `PREFIX/LEN[ preferred valid]`.
+/// Writes an identity association (IA_NA or IA_PD) to a DHCPv6 message; its items are `ADDRESS[
+/// preferred valid]` or `PREFIX/LEN[ preferred valid]`.
 fn put_ia(
     writer: &mut MessageWriter<'_>,
     kind: IaKind,
@@ -80,7 +81,8 @@ fn put_ia(
     Ok(())
 }
 
-/// Returns `message` wrapped into the headers and options of the step's relay agents.
+/// Returns `message` in a RELAY-FORW for each of the step's relay agents, with the options that
+/// they add.
 fn relayed(
     scenario: &Scenario,
     step: &ScenarioStep,
@@ -129,7 +131,8 @@ pub(crate) fn answers(reply: &[u8], xid: u32) -> bool {
     parsed(reply).is_ok_and(|packet| packet.message().transaction_id() == xid & 0xff_ffff)
 }
 
-/// Returns the bytes of the field `key` of a DHCPv6 reply, and the kind of its value.
+/// Returns the bytes of the field `key` of a DHCPv6 reply, such as `na 1 address` or `option 23`,
+/// and the kind of its value, such as `ip6`.
 pub(crate) fn field(reply: &[u8], key: &str) -> Result<(Option<Vec<u8>>, &'static str), String> {
     let packet = parsed(reply)?;
     let message = packet.message();
@@ -198,8 +201,8 @@ fn prefix_octets(len: u8, prefix: Ipv6Addr) -> Vec<u8> {
     octets
 }
 
-/// Returns the preferred and valid lifetime of an association's first address or prefix, in
-/// seconds.
+/// Returns the preferred and valid lifetime of an identity association's first address or prefix,
+/// in seconds.
 fn lifetimes(ia: &Ia<'_>) -> Option<(u32, u32)> {
     let address = ia.addresses().next().map(|item| (item.preferred_s, item.valid_s));
     address.or_else(|| ia.prefixes().next().map(|item| (item.preferred_s, item.valid_s)))

@@ -1,4 +1,5 @@
-//! Checker of the simulation: invariants of leases, checked at every reply that leaves the server.
+//! Checker of the simulation: rules that leases must keep (no address has two clients, no
+//! acknowledged lease is lost), checked at every reply that leaves the server.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +7,15 @@ use crate::durable::Disk;
 use crate::simulated_protocol::{Acknowledgment, LeaseOwner, SimulatedProtocol};
 
 /// Time in seconds by which a client's lease can end before the server's. Clients count a lease
-/// from their request (RFC 2131 §4.4.1), and a reply may have waited for its row since then: up to
-/// 800 ms in any simulation, and seconds are truncated.
+/// from their request (RFC 2131 §4.4.1), and a reply may have waited for its lease row to become
+/// durable since then: up to 800 ms in any simulation, and seconds are truncated.
 const REQUEST_LEAD_S: u64 = 2;
 
-/// Violation of an invariant of leases, with all data needed to understand it.
+/// Violation of a rule that leases must keep, described with all data needed to understand it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
-/// Lease that the simulated server has acknowledged (DHCPACK, or DHCPv6 REPLY).
+/// Lease that the simulated server has acknowledged by a DHCPACK or a DHCPv6 REPLY.
 #[derive(Clone, Copy, Debug)]
 struct Acknowledged {
     owner: LeaseOwner,
@@ -22,8 +23,8 @@ struct Acknowledged {
     until_s: u64,
 }
 
-/// Checker of the leases' invariants: knows the owners of addresses by the server's acknowledgments
-/// alone.
+/// Checker of the rules that leases must keep. It knows the owners of addresses from the server's
+/// acknowledgments (DHCPACK or DHCPv6 REPLY) alone.
 #[derive(Debug)]
 pub struct Checker<P: SimulatedProtocol> {
     owners: BTreeMap<P::Address, Acknowledged>,
@@ -31,7 +32,7 @@ pub struct Checker<P: SimulatedProtocol> {
     pub acknowledged: u64,
     /// Number of acknowledged leases that the checker looked for after a crash.
     pub survived: u64,
-    /// Number of commits for each client since the client's last reply.
+    /// Number of commits of lease changes for each client since the client's last reply.
     commits: BTreeMap<usize, u32>,
     violations: Vec<Violation>,
 }
@@ -71,8 +72,8 @@ impl<P: SimulatedProtocol> Checker<P> {
         *self.commits.entry(client).or_default() += 1;
     }
 
-    /// Checks, when a reply to `client` leaves, that the client's message made one commit for all
-    /// its claims.
+    /// Checks, when a reply to `client` leaves, that the server committed all lease changes of the
+    /// client's message at once.
     pub fn on_reply(&mut self, client: usize) {
         let commits = self.commits.remove(&client).unwrap_or(0);
         if commits > 1 {
@@ -105,12 +106,12 @@ impl<P: SimulatedProtocol> Checker<P> {
         self.owners.remove(&address);
     }
 
-    /// Records another violation of an invariant, described by `what`.
+    /// Records another violation, described by `what`.
     pub fn fail(&mut self, what: String) {
         self.violations.push(Violation(what));
     }
 
-    /// Returns the violations of invariants found so far.
+    /// Returns the violations found so far.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations

@@ -12,7 +12,8 @@ use crate::simulated_protocol::SimulatedProtocol;
 pub(crate) struct Disk<P: SimulatedProtocol> {
     /// Last durable lease row of every address.
     safe: BTreeMap<P::Address, P::Lease>,
-    /// Lease rows that are not durable yet, each with an epoch whose settling makes it durable.
+    /// Lease rows that are not durable yet, each with the epoch (batch of the log) with which it
+    /// becomes durable.
     pending: VecDeque<(u64, P::Lease)>,
 }
 
@@ -23,7 +24,7 @@ impl<P: SimulatedProtocol> Default for Disk<P> {
 }
 
 impl<P: SimulatedProtocol> Disk<P> {
-    /// Logs lease rows that belong to `epoch` at the latest.
+    /// Logs lease rows, which become durable with `epoch` at the latest.
     pub(crate) fn log(&mut self, epoch: u64, rows: Vec<P::Lease>) {
         self.pending.extend(rows.into_iter().map(|row| (epoch, row)));
     }
@@ -35,8 +36,8 @@ impl<P: SimulatedProtocol> Disk<P> {
         }
     }
 
-    /// Stops the simulated machine. A random number of the first rows that are not durable yet
-    /// reach the disk.
+    /// Stops the simulated machine. A random number of the oldest rows that are not durable yet
+    /// reach the disk, and the others are lost.
     pub(crate) fn crash(&mut self, random: &mut Random) {
         let survivors = random.below(self.pending.len() as u64 + 1) as usize;
         for (_, row) in self.pending.drain(..).take(survivors) {

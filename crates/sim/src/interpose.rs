@@ -1,6 +1,6 @@
-//! Interposition of other shards' messages in the middle of a transaction: before a shard's commit,
-//! the simulation may run a whole message on the other shard. The facts that were fetched before
-//! are stale then, as with real threads.
+//! Interposition of other shards' messages in the middle of a transaction: before a shard fetches
+//! leases or commits changes of them, the simulation may run a whole message on the other shard.
+//! Leases that the first shard fetched before are then outdated, as with real threads.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -16,7 +16,7 @@ use crate::simulation::{ShardAction, ShardActionLog};
 /// Shard that the simulation and the stores of other shards can run.
 pub type SharedShard<P, S> = Rc<RefCell<Shard<P, Interposed<P, S>>>>;
 type WeakShard<P, S> = Weak<RefCell<Shard<P, Interposed<P, S>>>>;
-/// Shard with the message that it will run next, and the list for its actions.
+/// Shard with the message that it will handle next, and the list to which its actions are added.
 type NextDue<P, S> = (SharedShard<P, S>, DueMessage<P>, ShardActionLog<P>);
 
 /// DHCP message that is due for a shard of the simulated server.
@@ -26,11 +26,11 @@ pub struct DueMessage<P: SimulatedProtocol> {
     pub shard: usize,
     /// Bytes of the DHCP message.
     pub octets: Rc<[u8]>,
-    /// Ingress of the DHCP message.
+    /// Ingress of the DHCP message: the interface and addresses with which it arrives.
     pub ingress: P::Ingress,
 }
 
-/// State that all interposed stores of a simulation share.
+/// State that all [`Interposed`] stores of a simulation share.
 #[derive(Debug)]
 pub struct InterposerState<P: SimulatedProtocol, S> {
     /// Shards of the simulated server; the one that runs is borrowed.
@@ -41,11 +41,11 @@ pub struct InterposerState<P: SimulatedProtocol, S> {
     pub random: Random,
     /// List to which the actions of the shards are added.
     pub actions: ShardActionLog<P>,
-    /// Number of DHCP messages that ran inside another one's transaction.
+    /// Number of DHCP messages that ran in the middle of another message's transaction.
     pub interposed: u64,
 }
 
-/// Store of a shard that lets other shards run before each fetch and commit.
+/// Lease store of a shard that lets other shards run before each fetch and commit.
 #[derive(Debug)]
 pub struct Interposed<P: SimulatedProtocol, S> {
     inner: S,
@@ -53,7 +53,7 @@ pub struct Interposed<P: SimulatedProtocol, S> {
 }
 
 impl<P: SimulatedProtocol, S: LeaseStore<P>> Interposed<P, S> {
-    /// Wraps the store `inner` of a shard.
+    /// Wraps the lease store `inner` of a shard.
     pub const fn new(inner: S, interposer: Rc<RefCell<InterposerState<P, S>>>) -> Self {
         Self { inner, interposer }
     }
@@ -65,7 +65,8 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> Interposed<P, S> {
         }
     }
 
-    /// Returns, at random, a due DHCP message of a shard that is not running, with its shard.
+    /// Returns a due DHCP message of a shard that is not running, with its shard; `None` if there
+    /// is none, and by chance half of the time.
     fn next_due(&self) -> Option<NextDue<P, S>> {
         let mut interposer = self.interposer.borrow_mut();
         if interposer.due_messages.is_empty() || interposer.random.chance(1, 2) {

@@ -1,12 +1,13 @@
 //! Deterministic simulation for the DHCP server: two shards over one lease table; clients that
-//! retransmit, race, reboot, decline, release and vanish; a network that loses, delays and repeats;
-//! rows that settle late; crashes that lose rows that have not settled; reloads in between. All of
-//! it follows from one seed on a virtual clock.
+//! retransmit, race, reboot, decline, release and vanish; a network that loses, delays and repeats
+//! datagrams; lease rows that become durable late (they settle); crashes that lose rows that have
+//! not settled; reloads of the configuration in between. All of it follows from one seed, on a
+//! virtual clock.
 //!
 //! The shards are the server's own ([`dhcp_engine::Shard`]); only sockets, clock and disk are
 //! replaced. Checkers verify every acknowledged lease (DHCPACK, DHCPv6 REPLY). The simulation is
 //! written once; a [`SimulatedProtocol`] provides the behaviour of a protocol's clients. RFCs to
-//! have read: 2131, 9915.
+//! read first: 2131, 9915.
 
 pub mod checker;
 mod durable;

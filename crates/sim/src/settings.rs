@@ -12,31 +12,34 @@ pub struct DhcpSimulationSettings {
     pub shards: usize,
     /// Number of simulated clients that want addresses.
     pub clients: usize,
-    /// Number of addresses in the server's pool, fewer or more than clients.
+    /// Number of addresses in the server's pool, which may be fewer than the clients.
     pub pool_size: u32,
     /// Lifetime of the server's leases, in seconds.
     pub lifetime_s: u32,
-    /// Time for which an offer of the server holds its address, in milliseconds.
+    /// Time for which the server keeps an offered address for the client (`hold-time-ms`), in
+    /// milliseconds.
     pub hold_ms: u32,
     /// Number of lost datagrams in a thousand, in each direction.
     pub loss_permille: u64,
     /// Number of repeated datagrams in a thousand.
     pub repeat_permille: u64,
-    /// Maximum time until a lease row settles, in milliseconds.
+    /// Maximum time until a logged lease row becomes durable, in milliseconds.
     pub settle_ms: u64,
     /// Virtual duration of the simulation, in seconds.
     pub duration_s: u64,
     /// Number of configuration reloads in the simulation.
     pub reloads: u32,
-    /// True if every second DHCPv4 client sends a client identifier.
+    /// True if every second DHCPv4 client sends a client identifier (option 61).
     pub has_client_ids: bool,
     /// Number of clients on the server's own link, in a thousand.
     pub direct_permille: u64,
-    /// True if the DHCPv4 server is authoritative.
+    /// True if the DHCPv4 server is authoritative (Kea's `authoritative`): it refuses wrong
+    /// addresses of clients that it does not know (DHCPNAK).
     pub is_authoritative: bool,
     /// Number of the server's crashes in the simulation.
     pub crashes: u32,
-    /// True if DHCPv6 clients may get their lease in two messages (Rapid Commit).
+    /// True if DHCPv6 clients may get their lease in two messages (Rapid Commit, option 14; Kea's
+    /// `rapid-commit`).
     pub allows_rapid_commit: bool,
 }
 

@@ -10,16 +10,16 @@ use dhcp_lease::{LeaseTable, TableFamily};
 
 use crate::settings::DhcpSimulationSettings;
 
-/// Owner of a lease: a client, and in DHCPv6 one of its identity associations.
+/// Owner of a lease: a client, and in DHCPv6 one of its identity associations (IA_NA or IA_PD).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeaseOwner {
     /// Number of the simulated client.
     pub client: usize,
-    /// Kind and number of the client's identity association; 0 for DHCPv4.
+    /// Kind and IAID of the client's identity association, as one number; 0 for DHCPv4.
     pub association: u64,
 }
 
-/// Lease that a reply acknowledges (DHCPACK, or DHCPv6 REPLY).
+/// Lease that a reply acknowledges: a DHCPACK or a DHCPv6 REPLY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledgment<A> {
     /// Owner of the acknowledged lease.
@@ -35,9 +35,10 @@ pub struct Acknowledgment<A> {
 pub enum ReplyReception {
     /// Reply that the client gets.
     Received,
-    /// Reply to an address that the client has left meanwhile.
+    /// Reply to an address that the client has given up in the meantime, and that the client
+    /// therefore does not get.
     Missed,
-    /// Reply to a destination at which no client could get it: the server is wrong.
+    /// Reply to a destination at which no client could get it: an error of the server.
     Unreachable,
 }
 
@@ -49,10 +50,12 @@ pub trait SimulatedProtocol: Protocol + TableFamily {
     /// Simulated client of the protocol, with its state.
     type Client: Debug;
 
-    /// True if the server of the protocol answers every message that changes a lease.
+    /// True if the server answers every message that changes a lease: in DHCPv6, but not in DHCPv4,
+    /// where RELEASE and DECLINE have no reply.
     const ANSWERS_ALL: bool;
 
-    /// Returns the server's configuration snapshot with pools of `pool_size`.
+    /// Returns the server's configuration snapshot with pools of `pool_size` addresses (and
+    /// prefixes).
     fn snapshot(
         settings: &DhcpSimulationSettings,
         pool_size: u32,
@@ -66,14 +69,15 @@ pub trait SimulatedProtocol: Protocol + TableFamily {
         random: &mut Random,
     ) -> Self::Client;
 
-    /// Returns the ingress of a datagram with the message `octets` of the simulated client
-    /// `client`.
+    /// Returns the ingress (interface and addresses of arrival) of a datagram with the message
+    /// `octets` of the simulated client `client`.
     fn ingress(client: &Self::Client, octets: &[u8], random: &mut Random) -> Self::Ingress;
 
     /// Returns true if the simulated client is on the server's own link.
     fn is_direct(client: &Self::Client) -> bool;
 
-    /// Returns the reception of a reply that is sent to `destination` by its client.
+    /// Returns what becomes of the reply `reply` to `client` that the server sends to
+    /// `destination`.
     fn reception(
         client: &Self::Client,
         destination: Self::Destination,

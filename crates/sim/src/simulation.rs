@@ -19,9 +19,10 @@ use crate::interpose::{DueMessage, Interposed, InterposerState, SharedShard};
 use crate::settings::DhcpSimulationSettings;
 use crate::simulated_protocol::{INTERFACE, ReplyReception, SimulatedProtocol};
 
-/// Time within which a due DHCP message may run in the middle of another one, in nanoseconds.
+/// Time within which a DHCP message must be due to run in the middle of another one, in
+/// nanoseconds.
 const SOON_NS: u64 = 20 * NS_PER_MS;
-/// Maximum number of DHCP messages that may run in the middle of another one.
+/// Maximum number of DHCP messages that run in the middle of one other message.
 const SOON_MAX: usize = 6;
 /// Period with which a simulated shard handles expiry, in milliseconds.
 const HOUSEKEEPING_MS: u64 = 50;
@@ -42,7 +43,7 @@ impl<P: SimulatedProtocol> Default for ShardActionLog<P> {
     }
 }
 
-/// Action of a simulated shard.
+/// Action of a simulated shard, for the checker.
 #[derive(Clone, Debug)]
 pub enum ShardAction<P: SimulatedProtocol> {
     /// Commit of a lease change of the client with this number.
@@ -62,11 +63,12 @@ enum DhcpSimulationEvent<P: SimulatedProtocol> {
     ToShard(DueMessage<P>),
     /// Arrival of a reply at the client with this number.
     ToClient(usize, Vec<u8>),
-    /// Settling of the lease rows up to an epoch, if the server has not crashed since.
+    /// Time at which the lease rows up to an epoch become durable, if the server has not crashed
+    /// since.
     Settle {
         /// Number of crashes before the rows of the epoch were logged.
         crash_count: u32,
-        /// Epoch up to which lease rows settle.
+        /// Epoch up to which lease rows become durable.
         epoch: u64,
     },
     /// Handling of expiry and deadlines by the shard with this number.
@@ -82,13 +84,13 @@ enum DhcpSimulationEvent<P: SimulatedProtocol> {
 /// Result of a DHCP simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DhcpSimulationReport {
-    /// Violations of the leases' invariants.
+    /// Violations of the rules that leases must keep.
     pub violations: Vec<Violation>,
     /// Number of acknowledged leases in replies that left the server.
     pub acknowledged: u64,
     /// Number of DHCP messages that ran in the middle of another shard's transaction.
     pub interposed: u64,
-    /// Number of DHCP messages that the server dropped for any reason.
+    /// Number of DHCP messages that the server dropped, for any reason that it counts.
     pub dropped: u64,
     /// Number of well-formed DHCP messages that the server received.
     pub received: u64,
@@ -102,7 +104,7 @@ pub struct DhcpSimulationReport {
 struct SimulatedServer<P: SimulatedProtocol> {
     table: Arc<LeaseTable<P>>,
     log: Arc<ManualLog<P>>,
-    /// Highest epoch of lease rows whose settling is planned.
+    /// Highest epoch of lease rows for which a [`DhcpSimulationEvent::Settle`] is planned.
     settling: u64,
     shards: Vec<SharedShard<P, ManualStore<P>>>,
     counters: Vec<Arc<ShardCounters<P>>>,
@@ -196,7 +198,8 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         simulation
     }
 
-    /// Runs the simulation's whole duration and the calm after it; returns the report.
+    /// Runs the simulation for its whole duration, and for 20 more seconds in which clients send no
+    /// messages of their own; returns the report.
     #[must_use]
     pub fn run_to_end(mut self) -> DhcpSimulationReport {
         let end_ns = self.now.mono_ns + self.settings.duration_s * NS_PER_S;
@@ -222,7 +225,8 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         }
     }
 
-    /// Adds the counters of a simulated server to the report's before it is dropped.
+    /// Adds the counters of the simulated server to those of the report, before the server is
+    /// dropped.
     fn add_server_counters(&mut self) {
         for counters in &self.server.counters {
             self.dropped += counters.dropped_total();
@@ -427,8 +431,8 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         }
     }
 
-    /// Checks that every DHCP message ended in a reply, in silence or in a counted drop, and that
-    /// no message waits.
+    /// Checks that every DHCP message ended in a reply, in intended silence or in a counted drop,
+    /// and that no shard still has a message that waits.
     fn check_counters(&mut self) {
         for (index, (shard, counters)) in
             self.server.shards.iter().zip(&self.server.counters).enumerate()

@@ -9,13 +9,14 @@ use super::fault::PerformanceFault;
 use super::measured;
 use super::{FindingCollector, grouped_count};
 
-/// Number of comparisons of a client's identity from which on one class is a list of clients: fewer
-/// comparisons mean a few machines that are treated apart.
+/// Number of comparisons of a client's identity in one class test from which on `godwit advise`
+/// takes the class for a list of clients; with fewer, a few machines get special treatment.
 const CLIENTS_OF_A_CLASS: usize = 4;
-/// Number of comparisons of a client's identity from which on classes of one or a few clients each
-/// are, together, a list of clients.
+/// Number of comparisons of a client's identity in all class tests together from which on `godwit
+/// advise` takes classes of a few clients each for a list of clients.
 const CLIENTS_OF_ALL_CLASSES: usize = 8;
-/// Fraction of leases per second lost to classes from which on the number of classes is reported.
+/// Fraction of leases per second lost to client classes from which on `godwit advise` reports their
+/// number.
 const CLASSES_SHARE: f64 = 0.10;
 /// Number of characters from which on a regular expression is long; an expression that describes a
 /// name is shorter.
@@ -202,7 +203,7 @@ impl ExpressionMetrics {
 }
 
 /// Returns true if the text `text` is the whole of an identity that tells one client from another.
-/// A part of it, such as the vendor in a hardware address, is not.
+/// A part of an identity, such as the vendor in a hardware address, is not enough.
 fn is_identity(text: &TextExpression) -> bool {
     match text {
         TextExpression::Value(term) => match term {

@@ -84,12 +84,12 @@ impl<'v> View<'v> {
     }
 }
 
-/// Facts about a client class that the judges use.
+/// Facts about a client class that the judges of `godwit advise` use.
 pub(super) struct ClassFacts<'v> {
     /// Position of the class's test, or of the class if it has none.
     pub(super) at: SourcePosition,
     pub(super) test: Option<&'v ClassTest>,
-    /// True if the server tests the class only where a scope lists it.
+    /// True if the server tests the class only where a scope lists it (`only-in-additional-list`).
     pub(super) is_additional: bool,
 }
 
@@ -101,8 +101,8 @@ pub(super) struct PoolFacts {
     /// Number of addresses or prefixes of the pool.
     pub(super) count: u128,
     pub(super) is_of_prefixes: bool,
-    /// True if the pool's free addresses are in a queue, so that the server does not search for
-    /// one.
+    /// True if the pool's free addresses are in a queue (allocator `flq`), so that the server does
+    /// not search for one.
     pub(super) has_queue: bool,
 }
 
@@ -122,7 +122,7 @@ pub(super) struct SubnetConfigFacts<'v> {
     pub(super) hosts: Vec<HostFacts>,
     pub(super) modes: ReservationModes,
     pub(super) cache_threshold: f64,
-    /// Seconds after which the subnet's clients renew; `None` when they never do.
+    /// Seconds after which the subnet's clients renew (T1); `None` when they never do.
     pub(super) t1_s: Option<f64>,
 }
 
@@ -149,7 +149,7 @@ impl SubnetConfigFacts<'_> {
     }
 }
 
-/// Facts about a configuration that the judges use.
+/// Facts about a configuration that the judges of `godwit advise` use.
 pub(super) struct ConfigFacts<'v> {
     pub(super) global: View<'v>,
     pub(super) subnets: Vec<SubnetConfigFacts<'v>>,

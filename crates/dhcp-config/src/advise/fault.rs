@@ -14,7 +14,7 @@ pub enum PerformanceFault {
     DebugLogging,
     /// Leases that end so soon that the server, by its measured rate, cannot renew them all.
     LeaseTime,
-    /// A server that processes all messages on a single thread.
+    /// A server that processes all messages on a single thread (`multi-threading` off).
     MultiThreadingOff,
     /// Leases in a database on the server's machine.
     SqlLeases,
@@ -34,17 +34,19 @@ pub enum PerformanceFault {
     ManySubnets,
     /// Shared networks, whose subnets the server searches one after the other for a client.
     SharedNetwork,
-    /// Kinds of identifiers by which the server looks clients up, although no reservation has them.
+    /// Kinds of identifiers by which the server looks clients up (`host-reservation-identifiers`),
+    /// although no reservation has them.
     UnusedIdentifier,
     /// Look-ups of reservations although the configuration has none.
     UnusedReservations,
-    /// Look-ups of reservations that another reservation mode would save.
+    /// Look-ups of reservations that another reservation mode (such as `reservations-out-of-pool`)
+    /// would save.
     ReservationMode,
-    /// Renewals that the server writes each time, however young the lease is.
+    /// Renewals that the server writes each time, however young the lease is (`cache-threshold` 0).
     LeaseCachingOff,
-    /// A number of server threads far from the best one measured.
+    /// A number of server threads (`thread-pool-size`) far from the best one measured.
     ThreadCount,
-    /// A length of the packet queue far from the best one measured.
+    /// A length of Kea's packet queue (`packet-queue-size`) far from the best one measured.
     QueueSize,
     /// Replies that wait for high availability backup servers.
     HaBackupWait,
@@ -52,9 +54,10 @@ pub enum PerformanceFault {
     HaBackups,
     /// High availability by load balancing where a hot standby would suffice.
     HaLoadBalancing,
-    /// High availability heartbeats at short intervals.
+    /// High availability heartbeats at short intervals (`heartbeat-delay`).
     HaHeartbeat,
-    /// An unreasonably high limit of replies that wait for the high availability partner.
+    /// An unreasonably high limit of replies that wait for the high availability partner
+    /// (`parked-packet-limit`).
     ParkedPacketLimit,
     /// Subnets that have many pools.
     ManyPools,

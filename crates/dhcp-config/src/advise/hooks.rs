@@ -22,11 +22,12 @@ const ON_THE_PATH: [(&str, &str); 9] = [
     ("user_chk", "looks the client up in a file"),
 ];
 
-/// High availability heartbeat interval, in milliseconds, below which the gain is negligible: half
-/// of 10 s, the default of `heartbeat-delay`.
+/// High availability heartbeat interval (`heartbeat-delay`), in milliseconds, below which a shorter
+/// one gains next to nothing: half of 10 s, the default of `heartbeat-delay`.
 const SHORT_HEARTBEAT_MS: i64 = 5_000;
-/// Maximum reasonable `parked-packet-limit`, the number of replies that wait for the partner: 16
-/// times the default of 256. Beyond, clients have given up waiting before their turn comes.
+/// Maximum reasonable `parked-packet-limit`, the number of replies that wait for the high
+/// availability partner: 16 times the default of 256. Beyond, clients have given up waiting before
+/// their turn comes.
 const MOST_PARKED: i64 = 4_096;
 
 pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {

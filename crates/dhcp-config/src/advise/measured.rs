@@ -27,15 +27,16 @@ const POSTGRESQL_V4: (f64, f64) = (2_396.0, 7_441.0);
 /// Leases per second of Kea 2.0 with DHCPv4, a memfile and a hot standby partner, on one thread.
 const HOT_STANDBY_V4: f64 = 5_621.0;
 
-/// Leases per second of Kea over DHCPv6: without classes, with 100 that have no test, with 100 that
-/// compare two constants.
+/// Leases per second of Kea over DHCPv6: without client classes.
 const CLASSES_NONE: f64 = 35_038.0;
+/// Leases per second of Kea over DHCPv6 with 100 client classes that have no test.
 const CLASSES_EMPTY: f64 = 28_546.0;
+/// Leases per second of Kea over DHCPv6 with 100 client classes that compare two constants.
 const CLASSES_TESTED: f64 = 12_732.0;
-/// Number of client classes in both measurements with classes.
+/// Number of client classes in ISC's two measurements with classes.
 const CLASSES_COUNT: f64 = 100.0;
 
-/// Leases per second of Kea over DHCPv6: the slowest and the fastest of eight variants of
+/// Leases per second of Kea over DHCPv6: the slowest and the fastest of eight ways to configure
 /// reservations.
 const RESERVATIONS_V6: (f64, f64) = (37_786.7, 37_956.0);
 
@@ -44,8 +45,8 @@ const RESERVATIONS_V6: (f64, f64) = (37_786.7, 37_956.0);
 const MEMFILE_2012: f64 = 76_832.16;
 const SQLITE_2012: f64 = 64_005.90;
 
-/// Weight of findings without a measured cost: they come after those that are known to take a
-/// twentieth of the leases, and before those that are known to take less.
+/// Weight of findings without a measured cost, a fraction of the leases per second: they come after
+/// those known to cost 5 % or more, and before those known to cost less.
 const UNMEASURED_WEIGHT: f64 = 0.05;
 
 /// Meaning of a measured fraction of the leases per second: exact, or a bound.
@@ -114,7 +115,7 @@ impl Cost {
         Self { share: None, figures: "not measured".to_owned(), source: None }
     }
 
-    /// Returns a cost whose fraction comes from a stored result of the lab.
+    /// Returns a cost whose fraction comes from a stored measurement of `godwit lab`.
     pub(super) fn from_result(
         value: f64,
         bound: ShareMeaning,
@@ -246,7 +247,7 @@ pub(super) fn classes(tested: usize, empty: usize) -> Cost {
 }
 
 /// Returns the cost of looking up reservations that are in memory. The source does not say which
-/// variants were measured, so that their spread bounds nothing.
+/// configurations were measured, so their spread is no bound.
 pub(super) fn reservations_in_memory() -> Cost {
     let (slowest, fastest) = RESERVATIONS_V6;
     let figures = format!(

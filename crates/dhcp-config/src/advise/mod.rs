@@ -3,9 +3,9 @@
 //! A [`AdviceSubject`] is a configuration, read as the servers read it; [`AdviceSubject::advise`]
 //! returns the findings, the most expensive first, each with its positions in the file, the reason,
 //! the cost, and the change that removes it. A cost is a published figure or one from a stored
-//! result of the lab, with its source; without a figure the finding says so, and is ordered by
-//! [`PerformanceFault`] among the others that were not measured. Thresholds that are our judgement
-//! are constants, documented with the reason.
+//! measurement of `godwit lab`, with its source; without a figure the finding says so, and is
+//! ordered by [`PerformanceFault`] among the others that were not measured. Thresholds that are our
+//! judgement are constants, documented with the reason.
 //!
 //! The published figures are of Kea; `measured` has them. The caller reads lease files and
 //! results, and passes their contents as [`ServerObservations`].
@@ -34,7 +34,7 @@ use facts::{ConfigFacts, View};
 pub struct ServerObservations {
     /// Leases in a lease file of the server; `None` when no file was given.
     pub leases: Option<LeasedResources>,
-    /// Measured rate of a server; `None` when no stored result was given.
+    /// Highest rate of a server that `godwit lab` measured; `None` when no stored result was given.
     pub carried: Option<MeasuredRate>,
 }
 
@@ -74,14 +74,14 @@ impl LeasedResources {
     }
 }
 
-/// Highest rate of a server in a stored result of the lab.
+/// Highest rate of a server in a stored measurement of `godwit lab`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredRate {
-    /// Exchanges per second, each of which wrote one lease.
+    /// Highest rate of the server, in DHCP exchanges per second, each of which wrote one lease.
     pub leases_per_s: f64,
     /// True if the server was never seen to fail above the rate, so that the rate is a lower bound.
     pub is_at_least: bool,
-    /// Name of the stored result, for use in a sentence.
+    /// Name of the stored measurement, for use in a sentence.
     pub source: String,
 }
 

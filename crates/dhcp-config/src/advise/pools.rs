@@ -8,22 +8,22 @@ use super::fault::PerformanceFault;
 use super::measured::{self, Cost, ShareMeaning, grouped};
 use super::{FindingCollector, LeasedResources, MeasuredRate, ServerObservations, grouped_count};
 
-/// Fraction of leased addresses from which on a pool is nearly full. The published chart collapses
-/// at 96 %; the search for a free address grows longer below that already.
+/// Fraction of leased addresses from which on a pool is nearly full. In ISC's published chart the
+/// rate collapses at 96 %; the search for a free address takes longer below that already.
 const NEARLY_FULL: f64 = 0.90;
 /// Number of addresses up to which the pools of a subnet are small: one client that changes its
 /// identity a few times fills them.
 const SMALL: u128 = 16;
-/// Number of addresses up to which a subnet is one of the small ones, of which a configuration
-/// should not have many.
+/// Number of addresses up to which a subnet counts as small; a configuration should not have many
+/// small subnets.
 const SMALL_SUBNET: u128 = 256;
 /// Number of small subnets from which on a configuration has many: Kea goes through its subnets one
 /// by one for each message.
 const MANY_SUBNETS: usize = 64;
 /// Number of pools above which a subnet has many.
 const MANY_POOLS: usize = 8;
-/// Number of addresses in pools up to which, without a lease file, that number counts as the number
-/// of clients.
+/// Number of addresses in pools up to which, without a lease file, the number of clients is assumed
+/// to equal it.
 const MOST_CLIENTS: u128 = 1 << 24;
 
 pub(super) fn judge(

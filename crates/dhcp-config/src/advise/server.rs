@@ -10,10 +10,11 @@ use super::facts::ConfigFacts;
 use super::fault::PerformanceFault;
 use super::measured;
 
-/// Factor between a number of threads and the best one from which on it is far, in either
-/// direction.
+/// Factor between the configured number of threads and the best measured one from which on `godwit
+/// advise` reports it, in either direction.
 const FAR_THREADS: i64 = 3;
-/// Factor between the length of a packet queue and the best one from which on it is far too long.
+/// Factor between the configured length of the packet queue and the best measured one from which on
+/// `godwit advise` reports it as too long.
 const FAR_QUEUE: i64 = 4;
 
 pub(super) fn judge(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {

@@ -85,8 +85,8 @@ static GLOBAL4: Table = LazyLock::new(|| {
     )
 });
 
-/// Kea's defaults of further keys of the global scope, for DHCPv6. The preferred lifetime has no
-/// default of its own: it follows from the valid one.
+/// Kea's defaults of further keys of the global scope, for DHCPv6. `preferred-lifetime` has no
+/// default of its own: it follows from `valid-lifetime`.
 static GLOBAL6: Table = LazyLock::new(|| {
     table(
         r#"{
@@ -202,7 +202,7 @@ const INHERITED: &[&str] = &[
     "valid-lifetime",
 ];
 
-/// Keys and defaults of DHCPv4 configuration documents.
+/// Keys and defaults of DHCPv4 configurations as `config-get` shows them.
 pub(crate) static SHAPE4: DocumentSchema = DocumentSchema {
     top: "Dhcp4",
     subnets: "subnet4",
@@ -218,7 +218,7 @@ pub(crate) static SHAPE4: DocumentSchema = DocumentSchema {
     bounded: &["valid-lifetime"],
 };
 
-/// Keys and defaults of DHCPv6 configuration documents.
+/// Keys and defaults of DHCPv6 configurations as `config-get` shows them.
 pub(crate) static SHAPE6: DocumentSchema = DocumentSchema {
     top: "Dhcp6",
     subnets: "subnet6",

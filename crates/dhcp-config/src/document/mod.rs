@@ -67,7 +67,7 @@ pub(crate) struct DocumentSchema {
     /// Keys that Kea copies from the global scope into networks, and from networks into subnets:
     /// those of both families, and this family's own.
     inherited: [&'static [&'static str]; 2],
-    /// Keys of times that have a minimum and a maximum.
+    /// Keys of times that have a minimum and a maximum, such as `valid-lifetime`.
     bounded: &'static [&'static str],
 }
 
@@ -219,9 +219,9 @@ impl DocumentSchema {
         }
     }
 
-    /// Completes times of `scope` that lack a minimum or a maximum: the value is both, unless the
-    /// valid lifetime replaces it. Not called for networks: their members would inherit bounds that
-    /// the operator has not set.
+    /// Completes times of `scope` that lack a minimum or a maximum: both get the time's own value,
+    /// if that is from 1 to `valid-lifetime`. Not called for networks: their members would inherit
+    /// bounds that the operator has not set.
     fn complete_bounds(&self, scope: &mut Map<String, Json>) {
         let valid = scope.get("valid-lifetime").and_then(Json::as_u64).unwrap_or(0);
         for key in self.bounded {

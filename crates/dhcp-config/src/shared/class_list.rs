@@ -40,8 +40,8 @@ pub(crate) trait Classified: ConfigFamily {
         fields: &mut MapReader<'_>,
         findings: &mut ParseContext,
     ) -> Self::ClassTerms;
-    /// Returns true if the class settings `terms` affect leases, which has no effect once a lease
-    /// exists.
+    /// Returns true if the class settings `terms` affect leases, so that they have no effect in a
+    /// class that is tested only once a lease exists (`only-in-additional-list`).
     fn shapes_leases(terms: &Self::ClassTerms) -> bool;
 }
 
@@ -223,8 +223,8 @@ impl<F: Classified> Vocabulary for ConfigVocabulary<'_, F> {
     }
 }
 
-/// Reads a lifetime of a client class with its bounds: a missing bound or value equals the given
-/// one.
+/// Reads a lifetime of a client class with its bounds: without the value, the bound that is set is
+/// the value; a missing bound equals the value.
 pub(crate) fn lifetime(
     fields: &mut MapReader<'_>,
     keys: BoundedKeys,

@@ -11,8 +11,8 @@ use crate::expression::{Condition, TextExpression};
 pub struct ClientClass<C, B> {
     /// Unique name of the class.
     pub name: String,
-    /// Test of membership in the class; `None` when only reservations and lists of other classes
-    /// assign the class.
+    /// Test of membership in the class; `None` when only reservations and
+    /// `evaluate-additional-classes` assign it.
     pub test: Option<ClassTest>,
     /// True if the class is tested only where a scope's [`additional`](ClassGuards::additional)
     /// list names it, after allocation (`only-in-additional-list`). Default false.

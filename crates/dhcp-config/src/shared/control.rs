@@ -101,8 +101,8 @@ pub struct FlexId {
     /// Expression whose value identifies a host (`identifier-expression`); `None` when it is not
     /// set.
     pub expression: Option<TextExpression>,
-    /// True if leases are bound to the expression's value instead of the client's identifier
-    /// (`replace-client-id`).
+    /// True if leases are stored under the expression's value instead of the client identifier or
+    /// DUID (`replace-client-id`).
     pub replaces_client_id: bool,
     /// True if the only identity association of a DHCPv6 client counts as IAID 0 (`ignore-iaid`).
     pub ignores_iaid: bool,

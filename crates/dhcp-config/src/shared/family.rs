@@ -7,14 +7,16 @@ use super::options::definition::{Field, StandardSpace};
 use super::reservations::IdentifierKind;
 use crate::address::Address;
 
-/// Treatment of the renewal and rebinding times, T1 and T2, in a family.
+/// Treatment of the renewal and rebinding times, T1 and T2, in DHCPv4 or DHCPv6.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TeeTimes {
-    /// True if the server by default computes T1 and T2 that are not set.
+    /// True if the server by default computes T1 and T2 that are not set (`calculate-tee-times`).
     pub(crate) calculate: bool,
-    /// Default of T1 as a fraction of the time it counts from.
+    /// Default of T1 (`t1-percent`) as a fraction of the valid lifetime (DHCPv4) or preferred
+    /// lifetime (DHCPv6).
     pub(crate) t1_percent: f64,
-    /// Default of T2 as a fraction of the time it counts from.
+    /// Default of T2 (`t2-percent`) as a fraction of the valid lifetime (DHCPv4) or preferred
+    /// lifetime (DHCPv6).
     pub(crate) t2_percent: f64,
     /// Effect of a T1 that is not below T2, as a phrase for the operator.
     pub(crate) on_tie: &'static str,
@@ -29,13 +31,13 @@ pub(crate) trait ConfigFamily: Sized + 'static {
     /// Type of an option code of the family.
     type Code: Copy + Ord + Display + TryFrom<u16>;
 
-    /// Key at the top of the family's configuration files.
+    /// Key at the top of the family's configuration files: `Dhcp4` or `Dhcp6`.
     const TOP: &'static str;
     /// Key at the top of the family's configuration files, as messages name its map.
     const TOP_QUOTED: &'static str;
-    /// Key of a list of subnets of the family.
+    /// Key of a list of subnets of the family: `subnet4` or `subnet6`.
     const SUBNETS: &'static str;
-    /// Name of the space of the family's standard options.
+    /// Name of the space of the family's standard options: `dhcp4` or `dhcp6`.
     const SPACE: &'static str;
     /// Highest option code that can be configured in the family.
     const LAST_CODE: i64;
@@ -48,9 +50,10 @@ pub(crate) trait ConfigFamily: Sized + 'static {
     const CLASS_CODES: &'static [RangeInclusive<u16>];
     /// Type of a field `tuple` in options that operators define.
     const TUPLE: Field;
-    /// Code of the family's option that contains a vendor's sub-options.
+    /// Code of the family's option that contains a vendor's sub-options: 125 (RFC 3925) or 17 (RFC
+    /// 9915).
     const VENDOR_OPTIONS: u16;
-    /// Code of the family's option that names vendor classes.
+    /// Code of the family's option that names vendor classes: 124 (RFC 3925) or 16 (RFC 9915).
     const VENDOR_CLASS: u16;
     /// Advice to the operator on how to write the option that names vendor classes.
     const VENDOR_CLASS_HELP: &'static str;

@@ -14,10 +14,11 @@ use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
 
-/// Default time for which a declined address is set aside, in seconds, as in Kea.
+/// Default time for which no client gets a declined address (`decline-probation-period`), in
+/// seconds, as in Kea.
 const DEFAULT_PROBATION_S: u32 = 86_400;
 
-/// Default number of samples that a statistic keeps, as in Kea.
+/// Default number of samples that a statistic keeps (`statistic-default-sample-count`), as in Kea.
 const DEFAULT_SAMPLE_COUNT: u32 = 20;
 
 /// Keys at the top of a configuration file, one for each of Kea's servers.
@@ -35,7 +36,7 @@ pub struct GlobalSettings {
     pub hosts_databases: Vec<SqlDatabase>,
     /// Timers and limits of the reclamation of expired leases (`expired-leases-processing`).
     pub expired_leases: ExpiredLeases,
-    /// Time for which a declined address is set aside, in seconds (`decline-probation-period`).
+    /// Time for which no client gets a declined address, in seconds (`decline-probation-period`).
     /// Default 86400.
     pub decline_probation_period_s: u32,
     /// Loggers of the server, in the order of the file.

@@ -11,16 +11,17 @@ use crate::json::{JsonContent, JsonValue};
 
 /// Maximum number of shards of a server: more than any machine has processors for.
 pub(crate) const MAX_SHARDS: i64 = 1024;
-/// Permitted sizes of a socket's receive buffer, in bytes: the kernel gives no less than the first,
-/// and the last is a second's worth of the shortest messages at Gigabit speed.
+/// Permitted sizes of a socket's receive buffer, in bytes: the kernel gives no less than the
+/// minimum, and the maximum holds a second of the shortest messages at Gigabit speed.
 const RECEIVE_BUFFER_BYTES: RangeInclusive<i64> = 4_608..=1 << 30;
-/// Maximum time of a flush interval or a hold, in milliseconds: an hour.
+/// Maximum of Godwit's settings for the flush interval and the hold of an offered address, in
+/// milliseconds: an hour.
 const MAX_INTERVAL_MS: i64 = 3_600_000;
-/// Permitted numbers of host keys that a shard may cache: fewer than messages can wait for are
-/// useless.
+/// Permitted numbers of host keys that a shard may cache (`cache-keys`): a cache smaller than the
+/// number of keys that messages can wait for is useless.
 const CACHE_KEYS: RangeInclusive<i64> = 32_768..=1 << 28;
-/// Permitted lifetimes of cached hosts, in milliseconds: shorter than a database takes to answer is
-/// useless.
+/// Permitted lifetimes of cached hosts (`cache-lifetime-ms`), in milliseconds: a lifetime shorter
+/// than a database query takes is useless.
 const CACHE_LIFETIME_MS: RangeInclusive<i64> = 100..=MAX_INTERVAL_MS;
 
 /// Reads Godwit's own settings from the global `user-context`, if there is one; without `shards`

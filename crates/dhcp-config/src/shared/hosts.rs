@@ -145,8 +145,9 @@ fn reservation<F: ReservationFamily>(
 /// 1035 §2.3.4).
 const LABEL_MAX: usize = 63;
 
-/// Reads the host name of a reservation; empty when it has none. A name that no lease keeps, or no
-/// option carries, is reported and cut: Kea takes it, and the host keeps its address.
+/// Reads the host name of a reservation; empty when it has none. A name that is too long for a
+/// lease is cut off with a warning; a label that is too long for the options 81 and 39 gives a
+/// warning.
 fn hostname(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> HostName {
     let Some(text) = fields.text("hostname", findings) else { return HostName::default() };
     if let Err(fault) = HostName::check(text.value) {

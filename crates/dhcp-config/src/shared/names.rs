@@ -92,7 +92,7 @@ const SCOPE: Keys = Keys {
     qualifying_suffix: "ddns-qualifying-suffix",
 };
 
-/// Configuration keys for host names before Kea 1.8.
+/// Configuration keys for host names before Kea 1.8, in the map `dhcp-ddns`.
 const OLD: Keys = Keys {
     override_no_update: "override-no-update",
     override_client_update: "override-client-update",
@@ -169,8 +169,8 @@ fn shape(fields: &mut MapReader<'_>, keys: &Keys, findings: &mut ParseContext) -
     }
 }
 
-/// Reads the text of `key` that host names begin or end with. A text that no name can have there is
-/// reported and has no effect.
+/// Reads the text of `key`, a prefix or suffix of host names. A text that cannot be part of a host
+/// name is reported and has no effect.
 fn part_of_name<'v>(
     fields: &mut MapReader<'v>,
     key: &'static str,
@@ -234,8 +234,8 @@ fn conflict_resolution(fields: &mut MapReader<'_>, findings: &mut ParseContext) 
     }
 }
 
-/// Checks the times for which DNS resolvers may keep a name: `ddns-ttl`, or a part of the lifetime
-/// with its bounds.
+/// Checks the times for which DNS resolvers may cache a name: `ddns-ttl`, or `ddns-ttl-percent` of
+/// the lifetime with its bounds.
 fn times(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
     let fixed = fields.u32("ddns-ttl", findings);
     let percent = fields.float("ddns-ttl-percent", findings);

@@ -17,11 +17,13 @@ use crate::source::PositionedValue;
 pub(crate) struct LinkSelectors<A> {
     /// Interface of the server on whose link the clients are (`interface`).
     pub(crate) interface: Option<PositionedValue<String>>,
-    /// Interface-id option that relay agents send for the clients (`interface-id`).
+    /// Value of the DHCPv6 option Interface-Id (18) that relay agents send for the clients
+    /// (`interface-id`).
     pub(crate) interface_id: Option<PositionedValue<Vec<u8>>>,
     /// Addresses of the relay agents of the clients (`relay.ip-addresses`).
     pub(crate) relay_addresses: Vec<A>,
-    /// Classes of clients that the server may serve, and classes tested once it has served them.
+    /// Classes of clients that the server may serve (`client-classes`), and classes tested once it
+    /// has served them (`evaluate-additional-classes`).
     pub(crate) guards: ClassGuards,
 }
 
@@ -49,8 +51,8 @@ impl<A: Address> LinkSelectors<A> {
         Self { interface, interface_id, relay_addresses, guards }
     }
 
-    /// Returns this link's properties with unset values taken from `outer`. Guards apply in
-    /// addition to those of outer scopes.
+    /// Returns this link's properties with unset values taken from `outer`. Class guards
+    /// (`client-classes`) apply in addition to those of outer scopes.
     pub(crate) fn or(mut self, outer: &Self) -> Self {
         if self.relay_addresses.is_empty() {
             self.relay_addresses.clone_from(&outer.relay_addresses);

@@ -75,7 +75,7 @@ pub(crate) fn read<F: ConfigFamily>(
 }
 
 /// Reports pools of one subnet, of addresses or prefixes, that share addresses. Pools of different
-/// subnets may share addresses: the lease table leases such an address once.
+/// subnets may share addresses: the server leases such an address to one client at a time.
 pub(crate) fn refuse_overlaps<A: Address>(
     pools: &[PlacedRange<A>],
     delegated: &[PlacedRange<A>],

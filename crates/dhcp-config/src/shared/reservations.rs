@@ -48,12 +48,13 @@ pub enum IdentifierKind {
 /// `reservations-out-of-pool`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservationModes {
-    /// True if the server looks up global reservations. Default false.
+    /// True if the server looks up global reservations (`reservations-global`). Default false.
     pub global: bool,
-    /// True if the server looks up reservations of the subnet. Default true.
+    /// True if the server looks up reservations of the subnet (`reservations-in-subnet`). Default
+    /// true.
     pub in_subnet: bool,
-    /// True if reservations of the subnet lie outside its pools, so that the server looks up no
-    /// reservation for an address in a pool. Default false.
+    /// True if reservations of the subnet lie outside its pools (`reservations-out-of-pool`), so
+    /// that the server looks up no reservation for an address in a pool. Default false.
     pub out_of_pool: bool,
 }
 
@@ -66,11 +67,11 @@ impl Default for ReservationModes {
 /// Rule that chooses the next free address or prefix (`allocator`, `pd-allocator`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AllocatorKind {
-    /// Allocator that takes the next address after the last one given.
+    /// Allocator that takes the next address after the last one given (`iterative`).
     #[default]
     Iterative,
-    /// Allocator that takes any free address, by a permutation.
+    /// Allocator that takes any free address, by a permutation (`random`).
     Random,
-    /// Allocator that takes the address that has been free longest.
+    /// Allocator that takes the address that has been free longest (`flq`, free lease queue).
     FreeLeaseQueue,
 }

@@ -20,8 +20,8 @@ const MAX_SUBNET_ID: i64 = 0xffff_fffe;
 pub(crate) trait Scoped: ReservationFamily {
     /// Settings that a scope itself sets, or after [`Scoped::inside`] all that hold in it.
     type Scope;
-    /// Settings of a scope that are needed after inheritance: the positions of checked keys that
-    /// the scope itself sets.
+    /// Settings of a scope that are needed after inheritance: the keys that the scope itself sets,
+    /// with their positions, for checks.
     type Own: Copy;
     /// Type of a subnet's pools of delegated prefixes.
     type Delegated: Default;
@@ -113,7 +113,7 @@ pub(crate) struct Subnets<'f, F: Scoped> {
     next_id: u32,
     /// True if an address may be reserved for one host only (`ip-reservations-unique`).
     is_address_unique: bool,
-    /// Position of the first subnet without `id`, and number of such subnets.
+    /// Position of the first subnet without `id`, and the number of subnets without `id`.
     unnumbered: Option<(SourcePosition, u32)>,
 }
 
@@ -125,8 +125,8 @@ pub(super) struct EnclosingNetwork<'s, F: Scoped> {
 }
 
 impl<'f, F: Scoped> Subnets<'f, F> {
-    /// Reads the shared networks and the subnets of a configuration. Kea reads shared networks
-    /// first, which decides the automatic numbers of subnets.
+    /// Reads the shared networks and the subnets of a configuration. Shared networks come first, as
+    /// in Kea, which matters for the automatic `id`s of subnets.
     pub(crate) fn read_all(
         networks: &[JsonValue],
         subnets: &[JsonValue],

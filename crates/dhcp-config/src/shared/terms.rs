@@ -113,7 +113,7 @@ pub(crate) struct InheritableTerms<C> {
     pub(crate) options: Vec<OptionData<C>>,
 }
 
-/// Renewal, rebinding and cache times of a scope as checked values.
+/// Renewal and rebinding times (T1, T2) and `cache-threshold` of a scope as checked values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScopeTimes {
     pub(crate) renew_timer_s: Option<u32>,
@@ -157,7 +157,7 @@ impl<C: Copy + Ord> InheritableTerms<C> {
     }
 
     /// Returns the terms of this scope with unset values taken from `outer`, one key at a time.
-    /// Options stay its own: the client decides which scope's option is sent.
+    /// Options are not inherited here: which scope's option is sent depends on the client.
     pub(crate) fn inside(self, outer: &Self) -> Self {
         Self {
             valid: self.valid.inside(outer.valid),

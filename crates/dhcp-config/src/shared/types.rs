@@ -17,7 +17,8 @@ pub struct Pool<A, C> {
     /// Options of replies to clients of the pool, ordered by space and code; they take precedence
     /// over the subnet's.
     pub options: Vec<OptionData<C>>,
-    /// Classes of clients that may use the pool, and classes tested once it has been used.
+    /// Classes of clients that may use the pool (`client-classes`), and classes tested once it has
+    /// been used (`evaluate-additional-classes`).
     pub guards: ClassGuards,
     /// Settings of the host names of the pool's clients, where they differ from the subnet's.
     pub names: NameKeys,
@@ -63,7 +64,8 @@ pub struct LeaseDatabase {
     /// Time between clean-ups of the lease file in seconds (`lfc-interval`); 0 switches them off.
     /// Default 3600 s.
     pub lfc_interval_s: u32,
-    /// Number of bad rows of the lease file after which loading gives up; 0 is no limit. Default 0.
+    /// Number of bad rows of the lease file after which loading gives up (`max-row-errors`); 0 is
+    /// no limit. Default 0.
     pub max_row_errors: u32,
     /// Reaction of the server to a failure of the lease store. Default [`OnFail::StopRetryExit`].
     pub on_fail: OnFail,
@@ -91,14 +93,15 @@ impl LeaseDatabase {
     }
 }
 
-/// Reaction of a server to a lost connection or a failure of its store (`on-fail`).
+/// Reaction of a server to a lost connection or a failure of its lease store (`on-fail`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFail {
-    /// Serve no client while trying to reach the store again, then exit.
+    /// Serve no client while trying to reach the lease store again, then exit (`stop-retry-exit`).
     StopRetryExit,
-    /// Serve clients while trying to reach the store again, then exit.
+    /// Serve clients while trying to reach the lease store again, then exit (`serve-retry-exit`).
     ServeRetryExit,
-    /// Serve clients without the store while trying to reach it again, and do not exit.
+    /// Serve clients without the lease store while trying to reach it again, and do not exit
+    /// (`serve-retry-continue`).
     ServeRetryContinue,
 }
 
@@ -106,18 +109,21 @@ pub enum OnFail {
 /// 0 switches its job off, a limit of 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpiredLeases {
-    /// Time between two reclamations of expired leases, in seconds. Default 10 s.
+    /// Time between two reclamations of expired leases, in seconds (`reclaim-timer-wait-time`).
+    /// Default 10 s.
     pub reclaim_timer_wait_s: u32,
-    /// Time between two removals of reclaimed leases, in seconds. Default 25 s.
+    /// Time between two removals of reclaimed leases, in seconds
+    /// (`flush-reclaimed-timer-wait-time`). Default 25 s.
     pub flush_reclaimed_timer_wait_s: u32,
-    /// Time for which a reclaimed lease is kept, in seconds. Default 3600 s.
+    /// Time for which a reclaimed lease is kept, in seconds (`hold-reclaimed-time`). Default 3600
+    /// s.
     pub hold_reclaimed_s: u32,
-    /// Maximum number of leases that one reclamation reclaims. Default 100.
+    /// Maximum number of leases that one reclamation reclaims (`max-reclaim-leases`). Default 100.
     pub max_reclaim_leases: u32,
-    /// Maximum time of one reclamation, in milliseconds. Default 250 ms.
+    /// Maximum time of one reclamation, in milliseconds (`max-reclaim-time`). Default 250 ms.
     pub max_reclaim_time_ms: u32,
-    /// Number of reclamations in a row that may leave expired leases over before the server warns.
-    /// Default 5.
+    /// Number of reclamations in a row that may leave expired leases over before the server warns
+    /// (`unwarned-reclaim-cycles`). Default 5.
     pub unwarned_reclaim_cycles: u32,
 }
 
@@ -138,16 +144,17 @@ impl Default for ExpiredLeases {
 /// (`sanity-checks.lease-checks`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LeaseChecks {
-    /// Load leases whose subnet does not contain their address.
+    /// Load leases whose subnet does not contain their address (`none`).
     None,
-    /// Load leases whose subnet does not contain their address, with a warning.
+    /// Load leases whose subnet does not contain their address, with a warning (`warn`).
     #[default]
     Warn,
-    /// Correct the leases' `subnet-id`; load them unchanged when no subnet contains the address.
+    /// Correct the leases' `subnet-id`; load them unchanged when no subnet contains the address
+    /// (`fix`).
     Fix,
-    /// Correct the leases' `subnet-id`; drop them when no subnet contains the address.
+    /// Correct the leases' `subnet-id`; drop them when no subnet contains the address (`fix-del`).
     FixDel,
-    /// Drop leases whose subnet does not contain their address.
+    /// Drop leases whose subnet does not contain their address (`del`).
     Del,
 }
 
@@ -155,15 +162,16 @@ pub enum LeaseChecks {
 /// (`sanity-checks.extended-info-checks`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExtendedInfoChecks {
-    /// Keep the relay agent information unchanged.
+    /// Keep the relay agent information of loaded leases unchanged (`none`).
     None,
-    /// Convert the relay agent information to the present form.
+    /// Convert the relay agent information of loaded leases to the present form (`fix`).
     #[default]
     Fix,
-    /// Convert the relay agent information to the present form, and drop inconsistent information.
+    /// Convert the relay agent information of loaded leases to the present form, and drop
+    /// inconsistent information (`strict`).
     Strict,
-    /// Convert the relay agent information to the present form, and drop information with any
-    /// unexpected part.
+    /// Convert the relay agent information of loaded leases to the present form, and drop
+    /// information with any unexpected part (`pedantic`).
     Pedantic,
 }
 
@@ -172,9 +180,9 @@ pub enum ExtendedInfoChecks {
 pub struct Logger {
     /// Name of the logger, which selects its messages: `kea-dhcp4`, `kea-dhcp6` and their children.
     pub name: String,
-    /// Lowest severity of the messages that the logger writes. Default info.
+    /// Lowest severity of the messages that the logger writes (`severity`). Default info.
     pub severity: LogSeverity,
-    /// Detail of debug messages that the logger writes, 0 to 99. Default 0.
+    /// Detail of debug messages that the logger writes, 0 to 99 (`debuglevel`). Default 0.
     pub debug_level: u8,
     /// Destinations of the logger's messages.
     pub outputs: Vec<LogOutput>,
@@ -204,9 +212,9 @@ pub struct LogOutput {
     pub destination: LogDestination,
     /// True if the server flushes the output after each message. Default true.
     pub flush: bool,
-    /// Size in bytes at which the server rotates the output's file. Default 10240000.
+    /// Size in bytes at which the server rotates the output's file (`maxsize`). Default 10240000.
     pub max_size_bytes: u64,
-    /// Number of rotated files that the server keeps. Default 1.
+    /// Number of rotated files that the server keeps (`maxver`). Default 1.
     pub max_versions: u32,
     /// Layout of a log line, in log4cplus notation; the default one when empty.
     pub pattern: String,
@@ -228,11 +236,12 @@ pub enum LogDestination {
 /// Durability that a lease needs before it counts as stored: how far its row must be on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Rows are written and never flushed, as Kea does.
+    /// Lease rows are written and never flushed to the disk, as Kea does.
     None,
-    /// Rows are flushed every [`GodwitSettings::flush_interval_ms`]; replies do not wait.
+    /// Lease rows are flushed every [`GodwitSettings::flush_interval_ms`]; replies do not wait for
+    /// the flush.
     Interval,
-    /// Rows are flushed before the reply leaves.
+    /// Lease rows are flushed to the disk before the reply leaves.
     #[default]
     Always,
 }
@@ -266,8 +275,8 @@ pub struct GodwitSettings {
     /// True if the server receives joined datagrams in one piece and sends replies with UDP
     /// segmentation offload. Default false.
     pub segmentation: bool,
-    /// Kernel memory for messages that wait at each socket, in bytes. Default `None`: much for a
-    /// burst, little when the queue does not get shorter.
+    /// Kernel memory for messages that wait at each socket, in bytes. Default `None`: the server
+    /// sets it large for bursts, and small while the queue does not get shorter.
     pub receive_buffer_bytes: Option<u32>,
     /// Settings of the lease database that Kea does not have
     /// (`user-context.godwit.lease-database`).

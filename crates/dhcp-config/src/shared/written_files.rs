@@ -1,5 +1,5 @@
-//! Check that a server does not write one file for two purposes. A log that is written into the
-//! lease file, or leases that replace the configuration file, destroy the file's earlier contents.
+//! Check that a server does not write one file for two purposes. Otherwise a log could overwrite
+//! the lease file, or a lease file the configuration file.
 
 use std::collections::BTreeMap;
 

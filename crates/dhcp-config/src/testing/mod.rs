@@ -1,5 +1,6 @@
 //! Generator of random configurations for tests: keys that both families have and keys of one, each
-//! with a few values, in every scope. Most are accepted, and most of these serve most clients.
+//! with a few values, in every scope. The reader accepts most of the generated configurations, and
+//! most of these serve most clients.
 //!
 //! The sets of identifiers and classes are small on purpose, so that messages of tests match them:
 //! see the constants here. Equal seeds give equal texts.
@@ -31,20 +32,26 @@ pub(crate) type Choices = &'static [(&'static str, &'static [&'static str])];
 pub struct Generator {
     top: &'static str,
     subnets: &'static str,
-    /// Keys that each generated global scope has; the fields that follow have keys that may occur:
-    /// of the global scope; of all scopes; of networks and subnets; of subnets; of pools; of
-    /// reservations.
+    /// Keys that each generated global scope has. The other lists of choices have keys that may
+    /// occur in a scope.
     always: Choices,
+    /// Keys that may occur in a generated global scope.
     global: Choices,
+    /// Keys that may occur in a generated global scope, network or subnet.
     terms: Choices,
+    /// Keys that may occur in a generated network or subnet.
     links: Choices,
+    /// Keys that may occur in a generated subnet.
     subnet: Choices,
+    /// Keys that may occur in a generated pool.
     pool: Choices,
+    /// Keys that may occur in a generated reservation.
     host: Choices,
-    /// Function that returns the prefix of a subnet for its number; those that follow return its
-    /// pools as `key: value`, and the resources reserved for a host in the subnet.
+    /// Function that returns the prefix of a generated subnet for its number.
     prefix: fn(u64) -> String,
+    /// Function that returns the pools of a generated subnet for its number, as `key: value`.
     ranges: fn(u64) -> Vec<String>,
+    /// Function that returns the resources reserved for a host in a generated subnet.
     reserved: fn(u64, u64) -> Vec<String>,
     /// Function that generates a subnet's key with pools of delegated prefixes, if any.
     delegated: fn(&mut Random, u64) -> Option<String>,

@@ -90,8 +90,8 @@ impl Scoped for Dhcp4Family {
         None
     }
 
-    /// Checks a subnet's keys `4o6-...`: the DHCPv4-query messages that belong to the subnet (RFC
-    /// 7341).
+    /// Checks a subnet's keys `4o6-...`, which assign DHCPv4-query messages (DHCPv4 over DHCPv6,
+    /// RFC 7341) to it.
     fn check_own_keys(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
         let interface = fields.text("4o6-interface", findings);
         let interface = interface.filter(|text| !text.value.is_empty()).map(|text| text.at);

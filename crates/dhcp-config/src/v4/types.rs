@@ -23,7 +23,7 @@ pub struct ClassTerms4 {
     pub server_hostname: Option<String>,
     /// Boot file name in the field `file` of replies to members of the class (`boot-file-name`).
     pub boot_file_name: Option<String>,
-    /// Time for which an offer to members of the class is kept as a lease, in seconds
+    /// Time for which the server stores a DHCPOFFER to members of the class as a lease, in seconds
     /// (`offer-lifetime`).
     pub offer_lifetime_s: Option<u32>,
 }
@@ -58,8 +58,8 @@ pub struct Dhcp4 {
     pub interfaces: InterfacesConfig,
     /// Options of the global scope, ordered by space and code.
     pub options: Vec<OptionData>,
-    /// True if the server is authoritative for clients that belong to no subnet: the global
-    /// `authoritative`. Default false.
+    /// True if the server refuses clients that belong to no subnet and request an address again:
+    /// the global `authoritative`. Default false.
     pub authoritative: bool,
     /// True if DHCPv4 replies repeat the client identifier (RFC 6842): `echo-client-id`. Default
     /// true.
@@ -88,33 +88,34 @@ pub struct Subnet4 {
     pub network: Option<usize>,
     /// Pools of the subnet, in the order of the file.
     pub pools: Vec<Pool4>,
-    /// Addresses of relay agents whose messages belong to the subnet, whatever its prefix; the
-    /// subnet's own list, else its network's.
+    /// Addresses of relay agents (`giaddr`) whose messages belong to the subnet, whatever its
+    /// prefix; the subnet's own list, else its network's.
     pub relay_addresses: Vec<Ipv4Addr>,
     /// Name of the interface whose direct clients belong to the subnet; its own, else its
     /// network's.
     pub interface: Option<String>,
-    /// Lease time of the subnet's leases and its bounds, in seconds.
+    /// Lease time of the subnet's leases and its bounds, in seconds (`valid-lifetime`).
     pub valid_lifetime: Lifetime,
-    /// Renewal time T1 of the subnet's leases in seconds; sent when set.
+    /// Renewal time T1 of the subnet's leases in seconds (`renew-timer`); sent when set.
     pub renew_timer_s: Option<u32>,
-    /// Rebinding time T2 of the subnet's leases in seconds; sent when set.
+    /// Rebinding time T2 of the subnet's leases in seconds (`rebind-timer`); sent when set.
     pub rebind_timer_s: Option<u32>,
     /// True if the server computes unset T1 and T2 from the lease time (`calculate-tee-times`).
     /// Default false.
     pub calculate_tee_times: bool,
-    /// T1 as a fraction of the lease time, when the server computes it. Default 0.5.
+    /// T1 as a fraction of the lease time, when the server computes it (`t1-percent`). Default 0.5.
     pub t1_percent: f64,
-    /// T2 as a fraction of the lease time, when the server computes it. Default 0.875.
+    /// T2 as a fraction of the lease time, when the server computes it (`t2-percent`). Default
+    /// 0.875.
     pub t2_percent: f64,
-    /// Age of a lease, as a fraction of its lifetime, below which the server gives it again
-    /// unchanged; 0 switches that off. Default 0.25.
+    /// Age of a lease, as a fraction of its lifetime, below which the server repeats it instead of
+    /// renewing it (`cache-threshold`); 0 switches that off. Default 0.25.
     pub cache_threshold: f64,
-    /// Upper bound, in seconds, of the age below which the server gives a lease again unchanged
-    /// (`cache-max-age`).
+    /// Upper bound, in seconds, of the age below which the server repeats a lease instead of
+    /// renewing it (`cache-max-age`).
     pub cache_max_age_s: Option<u32>,
-    /// Time for which an offer is kept as a lease, in seconds (`offer-lifetime`); 0 (the default)
-    /// keeps it in memory only.
+    /// Time for which the server stores a DHCPOFFER as a lease, in seconds (`offer-lifetime`); 0
+    /// (the default) holds the offered address in memory only.
     pub offer_lifetime_s: u32,
     /// True if the server refuses unknown clients that request an address again (`authoritative`).
     /// Default false.
@@ -125,11 +126,11 @@ pub struct Subnet4 {
     /// Address in the field `siaddr` of replies to clients of the subnet (`next-server`). Default
     /// 0.0.0.0.
     pub next_server: Ipv4Addr,
-    /// Server name in the field `sname` of replies to clients of the subnet, at most 63 bytes.
-    /// Default empty.
+    /// Server name in the field `sname` of replies to clients of the subnet, at most 63 bytes
+    /// (`server-hostname`). Default empty.
     pub server_hostname: String,
-    /// Boot file name in the field `file` of replies to clients of the subnet, at most 127 bytes.
-    /// Default empty.
+    /// Boot file name in the field `file` of replies to clients of the subnet, at most 127 bytes
+    /// (`boot-file-name`). Default empty.
     pub boot_file_name: String,
     /// Options of the subnet, ordered by space and code; they take precedence over the network's.
     pub options: Vec<OptionData>,
@@ -140,10 +141,10 @@ pub struct Subnet4 {
     pub reservations: Vec<Reservation4>,
     /// Kinds of reservations that the server looks up for clients of the subnet.
     pub reservation_modes: ReservationModes,
-    /// Allocator that chooses the next free address of the subnet.
+    /// Allocator that chooses the next free address of the subnet (`allocator`).
     pub allocator: AllocatorKind,
     /// Fraction of leased addresses above which new leases of the subnet get their shortest
-    /// lifetime; 1.0 (the default) never.
+    /// lifetime (`adaptive-lease-time-threshold`); 1.0 (the default) never.
     pub adaptive_lease_time_threshold: f64,
     /// True if the subnet's leases keep the relay agent information of the client
     /// (`store-extended-info`). Default false.
@@ -231,12 +232,15 @@ pub enum OutboundInterface {
 /// Deviations of a DHCPv4 server from the standards (`compatibility`). All false by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compatibility {
-    /// True if the server accepts some malformed options.
+    /// True if the server accepts some malformed options (`lenient-option-parsing`).
     pub lenient_option_parsing: bool,
-    /// True if the server answers requests that name another server.
+    /// True if the server answers requests that name another server in option 54
+    /// (`ignore-dhcp-server-identifier`).
     pub ignore_dhcp_server_identifier: bool,
-    /// True if the server selects subnets without the link selection sub-option (RFC 3527).
+    /// True if the server selects subnets without the link selection sub-option (RFC 3527;
+    /// `ignore-rai-link-selection`).
     pub ignore_rai_link_selection: bool,
-    /// True if the server leaves .0 and .255 out of pools in subnets of /24 and larger.
+    /// True if the server leases no address that ends in .0 or .255 in subnets of /24 and larger
+    /// (`exclude-first-last-24`).
     pub exclude_first_last_24: bool,
 }

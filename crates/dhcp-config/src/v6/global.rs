@@ -17,7 +17,8 @@ use crate::shared::interfaces::ListeningSettings;
 use crate::shared::security;
 use crate::shared::subnets::{Scoped, Subnets};
 
-/// Code of the DHCPv6 option that relay agents may always supply for the client (RFC 6440).
+/// Code of the DHCPv6 option ERP Local Domain Name, which relay agents may always supply for the
+/// client (RFC 6440).
 const ERP_LOCAL_DOMAIN_NAME: u16 = 65;
 
 /// Names of the sources from which Kea takes hardware addresses of DHCPv6 clients. `any` means all,

@@ -83,8 +83,8 @@ impl Scope {
     }
 }
 
-/// Returns the preferred lifetime, in seconds, that Kea uses instead of 0, or of one above the
-/// valid lifetime.
+/// Returns the preferred lifetime, in seconds, that Kea uses instead of 0 or of a preferred
+/// lifetime above the valid one: five eighths of `valid_s`.
 fn five_eighths(valid_s: u32) -> u32 {
     (u64::from(valid_s) * 5 / 8) as u32
 }

@@ -89,8 +89,8 @@ pub struct Dhcp6 {
     /// True if the server accepts some malformed options (`compatibility.lenient-option-parsing`).
     /// Default false.
     pub lenient_option_parsing: bool,
-    /// Path of the folder of the lease file and of the stored server identifier; the server's own
-    /// when `None`.
+    /// Path of the folder of the lease file and of the stored server identifier (`data-directory`);
+    /// the server's default when `None`.
     pub data_directory: Option<String>,
     /// Client classes, in the order of the file, which is that of evaluation (`client-classes`).
     pub client_classes: Vec<ClientClass6>,
@@ -98,7 +98,8 @@ pub struct Dhcp6 {
     pub reservations: Vec<Reservation6>,
     /// Kinds of reservations that the server looks up for clients that belong to no subnet yet.
     pub reservation_modes: ReservationModes,
-    /// True if clients may register addresses that they chose themselves (RFC 9686). Default true.
+    /// True if clients may register addresses that they chose themselves (RFC 9686;
+    /// `allow-address-registration`). Default true.
     pub allow_address_registration: bool,
     /// Sources of a client's hardware address, in the order of their use (`mac-sources`).
     pub mac_sources: Vec<MacSource>,
@@ -123,8 +124,8 @@ pub struct Subnet6 {
     /// Name of the interface whose direct clients belong to the subnet; its own, else its
     /// network's.
     pub interface: Option<String>,
-    /// Value of the Interface-Id option of the relayed clients that belong to the subnet; its own,
-    /// else its network's.
+    /// Value of the option Interface-Id (18) of the relayed clients that belong to the subnet
+    /// (`interface-id`); its own, else its network's.
     pub interface_id: Option<Vec<u8>>,
     /// Preferred lifetime of the subnet's leases and its bounds, in seconds. All are 0 when the
     /// file has none: then the preferred lifetime is five eighths of the valid lifetime that a
@@ -132,22 +133,26 @@ pub struct Subnet6 {
     pub preferred_lifetime: Lifetime,
     /// Valid lifetime of the subnet's leases and its bounds, in seconds.
     pub valid_lifetime: Lifetime,
-    /// Renewal time T1 of the subnet's associations in seconds; `None` when it is not set.
+    /// Renewal time T1 of the subnet's identity associations in seconds (`renew-timer`); `None`
+    /// when it is not set.
     pub renew_timer_s: Option<u32>,
-    /// Rebinding time T2 of the subnet's associations in seconds; `None` when it is not set.
+    /// Rebinding time T2 of the subnet's identity associations in seconds (`rebind-timer`); `None`
+    /// when it is not set.
     pub rebind_timer_s: Option<u32>,
-    /// True if the server computes unset T1 and T2 from the preferred lifetime; otherwise it sends
-    /// zeros. Default true.
+    /// True if the server computes unset T1 and T2 from the preferred lifetime
+    /// (`calculate-tee-times`); otherwise it sends zeros. Default true.
     pub calculate_tee_times: bool,
-    /// T1 as a fraction of the preferred lifetime, when the server computes it. Default 0.5.
+    /// T1 as a fraction of the preferred lifetime, when the server computes it (`t1-percent`).
+    /// Default 0.5.
     pub t1_percent: f64,
-    /// T2 as a fraction of the preferred lifetime, when the server computes it. Default 0.8.
+    /// T2 as a fraction of the preferred lifetime, when the server computes it (`t2-percent`).
+    /// Default 0.8.
     pub t2_percent: f64,
-    /// Age of a lease, as a fraction of its lifetime, below which the server gives it again
-    /// unchanged; 0 switches that off. Default 0.25.
+    /// Age of a lease, as a fraction of its lifetime, below which the server repeats it instead of
+    /// renewing it (`cache-threshold`); 0 switches that off. Default 0.25.
     pub cache_threshold: f64,
-    /// Upper bound, in seconds, of the age below which the server gives a lease again unchanged
-    /// (`cache-max-age`).
+    /// Upper bound, in seconds, of the age below which the server repeats a lease instead of
+    /// renewing it (`cache-max-age`).
     pub cache_max_age_s: Option<u32>,
     /// True if clients of the subnet may get their lease in two messages (`rapid-commit`). Default
     /// false.
@@ -161,12 +166,12 @@ pub struct Subnet6 {
     pub reservations: Vec<Reservation6>,
     /// Kinds of reservations that the server looks up for clients of the subnet.
     pub reservation_modes: ReservationModes,
-    /// Allocator that chooses the next free address of the subnet.
+    /// Allocator that chooses the next free address of the subnet (`allocator`).
     pub allocator: AllocatorKind,
-    /// Allocator that chooses the next free prefix of the subnet.
+    /// Allocator that chooses the next free prefix of the subnet (`pd-allocator`).
     pub pd_allocator: AllocatorKind,
-    /// Fraction of leased addresses above which new leases of the subnet get their shortest
-    /// lifetime; 1.0 (the default) never.
+    /// Fraction of leased prefixes above which new leases of the subnet get their shortest lifetime
+    /// (`adaptive-lease-time-threshold`); 1.0 (the default) never.
     pub adaptive_lease_time_threshold: f64,
     /// True if the subnet's leases keep the relay agent information of the client
     /// (`store-extended-info`). Default false.
@@ -180,7 +185,8 @@ pub struct Subnet6 {
 pub struct PdPool {
     /// Whole prefix of the pool, host bits cleared. It need not lie inside its subnet.
     pub prefix: (Ipv6Addr, u8),
-    /// Length in bits of each prefix that the pool delegates; not below the length of `prefix`.
+    /// Length in bits of each prefix that the pool delegates (`delegated-len`); not below the
+    /// length of `prefix`.
     pub delegated_len: u8,
     /// Part of a delegated prefix that is excluded from it (RFC 6603): longer than `delegated_len`,
     /// host bits cleared. It is written as in the first prefix that the pool delegates; its bits
@@ -203,7 +209,8 @@ pub struct Network6 {
     pub subnets: Vec<usize>,
     /// Name of the interface whose direct clients belong to the network.
     pub interface: Option<String>,
-    /// Value of the Interface-Id option of the relayed clients that belong to the network.
+    /// Value of the option Interface-Id (18) of the relayed clients that belong to the network
+    /// (`interface-id`).
     pub interface_id: Option<Vec<u8>>,
     /// Addresses of relay agents whose messages belong to the network.
     pub relay_addresses: Vec<Ipv6Addr>,
@@ -254,7 +261,8 @@ impl Default for InterfacesConfig6 {
 pub struct ServerIdConfig {
     /// Kind of the server's DUID. Default [`ServerIdType::Llt`].
     pub kind: ServerIdType,
-    /// Link-layer address of a DUID-LLT or DUID-LL, or identifier of a DUID-EN.
+    /// Link-layer address of a DUID-LLT or DUID-LL, or identifier of a DUID-EN (RFC 9915 §11;
+    /// `identifier`).
     pub identifier: Option<Vec<u8>>,
     /// Time in a DUID-LLT, in seconds since 2000 modulo 2^32.
     pub time_s: Option<u32>,

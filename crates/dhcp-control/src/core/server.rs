@@ -139,8 +139,8 @@ fn service_field<'a>(
     }
 }
 
-/// Returns the origin of `dhcp-disable` or `dhcp-enable`: `origin-id`, or the older `origin`; a
-/// user if both are missing.
+/// Returns the origin (user, high availability partner, database) that sends `dhcp-disable` or
+/// `dhcp-enable`: `origin-id`, or the older `origin`; a user if both are missing.
 fn origin(request: &ReceivedCommand<'_>) -> Result<u32, CommandAnswer> {
     let number = |value: &Value| integer(value).and_then(|number| u32::try_from(number).ok());
     if let Some(value) = service_field(request, "origin-id")? {

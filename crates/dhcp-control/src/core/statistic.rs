@@ -72,14 +72,15 @@ fn name(request: &ReceivedCommand<'_>) -> Result<String, CommandAnswer> {
         .ok_or_else(|| CommandAnswer::error("'name' parameter expected to be a string."))
 }
 
-/// Returns the argument `duration` in seconds; a negative one is 0.
+/// Returns the argument `duration` of `statistic-sample-age-set` in seconds; a negative one is 0.
 fn duration(request: &ReceivedCommand<'_>) -> Result<u64, CommandAnswer> {
     let duration = integer(field(request, "duration")?)
         .ok_or_else(|| CommandAnswer::error("'duration' parameter expected to be an integer."))?;
     Ok(duration.clamp(0, u64::MAX.into()) as u64)
 }
 
-/// Returns the argument `max-samples`, the lower 32 bits of the number, as Kea takes it.
+/// Returns the argument `max-samples` of `statistic-sample-count-set`, the lower 32 bits of the
+/// number, as Kea takes it.
 fn max_samples(request: &ReceivedCommand<'_>) -> Result<u32, CommandAnswer> {
     integer(field(request, "max-samples")?)
         .map(|count| count as u32)

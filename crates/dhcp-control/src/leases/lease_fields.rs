@@ -143,8 +143,8 @@ impl CommandLeaseFields {
     }
 }
 
-/// Returns the time of the client's last transaction in wall-clock seconds, if the argument
-/// `expire` determines it.
+/// Returns the client's last transaction time (cltt) in wall-clock seconds: `expire` minus the
+/// valid lifetime; `None` without the argument `expire`.
 fn cltt(
     fields: &ArgumentFields<'_>,
     valid_lifetime_s: u32,

@@ -44,8 +44,7 @@ pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     ]
 }
 
-/// Answers a command about the shared free lease queue that the server has none: the queue exists
-/// in SQL tables only.
+/// Answers a command about Kea's shared free lease queue (SFLQ) that this server has none.
 fn no_shared_queue<F: CommandFamily>(
     _request: &ReceivedCommand<'_>,
     _backend: &mut dyn CommandBackend<Family = F>,

@@ -18,7 +18,7 @@ use crate::ip_version::IpVersion;
 use crate::subnet_facts::SubnetFacts;
 use crate::text::colon_hex;
 
-/// DUID that Kea shows for a lease that has none.
+/// DUID that Kea shows for a DHCPv6 lease without a client: 00:00:00.
 const EMPTY_DUID: [u8; 3] = [0; 3];
 
 impl CommandFamily for V6 {

@@ -3,8 +3,9 @@
 //! A server counts in plain numbers ([`ServerCounts`]). [`Statistics`] reads them once a second and
 //! before each command that reads, and keeps a sample of every value that has changed. Only the
 //! times of samples differ from Kea's, which samples at every change: several changes within a
-//! second are one sample. A reset keeps the count so far as an offset; a removal does too and hides
-//! the statistic until it changes. Counting itself never stops or restarts.
+//! second are one sample. A reset (`statistic-reset`) keeps the count so far as an offset; a
+//! removal (`statistic-remove`) does too and hides the statistic until it changes. Counting itself
+//! never stops or restarts.
 
 mod command;
 mod counts;

@@ -2,7 +2,7 @@
 //! statistics, and monitoring requests them several times a second: so the writer builds no tree of
 //! values, and formats each time stamp once.
 //!
-//! Budget: 15 ns for a sample, 40 for a name.
+//! Time budget: 15 ns for a sample, 40 ns for a name.
 
 use std::collections::BTreeMap;
 

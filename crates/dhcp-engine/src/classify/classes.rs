@@ -43,23 +43,23 @@ pub(super) struct Configured {
 pub(super) enum Check {
     /// No test: hosts or scopes assign the class to clients.
     Assigned,
-    /// Test expression of the class: clients for which the test is true are in the class.
+    /// Test expression of the class (`test`): clients for which the test is true are in the class.
     Test(Test),
-    /// Template expression of the class: clients for which its text is not empty are in the class,
-    /// and in the class that the text spawns.
+    /// Template expression of the class (`template-test`): clients for which its text is not empty
+    /// are in the class, and in the class that the text spawns.
     Template(TextId, ClassesByOctets),
 }
 
 impl Classes {
     /// Index of the built-in class `ALL`, which contains every client.
     pub const ALL: ClassIndex = ClassIndex(0);
-    /// Index of the built-in class `KNOWN`, which contains clients with a reservation.
+    /// Index of the built-in class `KNOWN`, which contains clients with a host reservation.
     pub const KNOWN: ClassIndex = ClassIndex(1);
-    /// Index of the built-in class `UNKNOWN`, which contains clients without a reservation.
+    /// Index of the built-in class `UNKNOWN`, which contains clients without a host reservation.
     pub const UNKNOWN: ClassIndex = ClassIndex(2);
-    /// Index of the built-in class `DROP`, whose messages get no reply.
+    /// Index of the built-in class `DROP`: the server sends no reply to its clients.
     pub const DROP: ClassIndex = ClassIndex(3);
-    /// Index of the built-in class `REJECT`, whose messages the server refuses.
+    /// Index of the built-in class `REJECT`: the server refuses leases to its clients.
     pub const REJECT: ClassIndex = ClassIndex(4);
     /// Index of the built-in class `BOOTP`, which contains BOOTP messages.
     pub const BOOTP: ClassIndex = ClassIndex(5);
@@ -67,17 +67,19 @@ impl Classes {
     pub const SKIP_DDNS: ClassIndex = ClassIndex(6);
 
     /// Index of the built-in class `STASH_AGENT_OPTIONS`: clients that renew past their relay
-    /// agent, for which the agent's earlier information counts again.
+    /// agent, for which the option 82 (RFC 3046) that their lease stores counts again (Kea's
+    /// `stash-agent-options`).
     pub const STASH_AGENT_OPTIONS: ClassIndex = ClassIndex(7);
 
     /// Names of the built-in classes, by [`ClassIndex`].
     const BUILT_IN: [&str; 8] =
         ["ALL", "KNOWN", "UNKNOWN", "DROP", "REJECT", "BOOTP", "SKIP_DDNS", "STASH_AGENT_OPTIONS"];
 
-    /// Compiles the `client-classes` of a configuration. `referred` are the names that other parts
-    /// of the configuration refer to: guards, lists of additional classes, tags of options. Names
-    /// that only hosts give to clients are not needed: they would have no effect. If there are more
-    /// than 65,536 names in all, the last ones are classes that no client is in.
+    /// Compiles the `client-classes` of a configuration. `referred` are the class names that other
+    /// parts of the configuration refer to: `client-classes` and `evaluate-additional-classes` of
+    /// scopes, and `client-classes` of options. Names that only hosts give to clients are not
+    /// needed: they would have no effect. If there are more than 65,536 names in all, the last ones
+    /// are classes that no client is in.
     #[must_use]
     pub fn compile<'n, C, B>(
         classes: &[ClientClass<C, B>],
@@ -163,8 +165,9 @@ impl Classes {
         self.names.len()
     }
 
-    /// Begins the classification of a message: `set` gets the class of every client, that of the
-    /// client's vendor, and the configured ones that depend neither on KNOWN nor on UNKNOWN.
+    /// Begins the classification of a message: `set` gets the class `ALL`, the class
+    /// `VENDOR_CLASS_<text>` of the client's vendor, and the configured classes that depend neither
+    /// on `KNOWN` nor on `UNKNOWN`.
     pub fn evaluate_early<V: PacketView>(
         &self,
         view: &V,
@@ -184,15 +187,16 @@ impl Classes {
         self.evaluate(&self.early, view, set, work);
     }
 
-    /// Evaluates the classes that depend on KNOWN, UNKNOWN or the classes of the client's host,
-    /// once these are in `set`.
+    /// Evaluates the client classes that depend on `KNOWN`, `UNKNOWN` or the classes of the
+    /// client's host, once these are in `set`.
     pub fn evaluate_late<V: PacketView>(&self, view: &V, set: &mut ClassSet, work: &mut Workspace) {
         work.go_on(&self.program);
         self.evaluate(&self.late, view, set, work);
     }
 
-    /// Evaluates, after allocation, the additional classes of pool, subnet and network, in this
-    /// order. Classes without a test count as passed.
+    /// Evaluates, after a lease was chosen, the additional client classes of pool, subnet and
+    /// shared network (`evaluate-additional-classes`), in this order. A class without a test
+    /// contains every client.
     pub fn evaluate_additional<V: PacketView>(
         &self,
         additional: &[ClassIndex],
@@ -219,8 +223,9 @@ impl Classes {
         }
     }
 
-    /// Evaluates the classes again for a host that gives classes: removes the tested ones, adds the
-    /// host's, and repeats the tests that do not depend on KNOWN or UNKNOWN, as Kea does.
+    /// Evaluates the client classes again for a host reservation with `client-classes`: removes the
+    /// tested classes, adds the reservation's, and repeats the tests that do not depend on `KNOWN`
+    /// or `UNKNOWN`, as Kea does.
     pub fn evaluate_again<V: PacketView>(
         &self,
         host_classes: &[ClassIndex],

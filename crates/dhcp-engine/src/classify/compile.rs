@@ -270,7 +270,8 @@ impl<'c> Compiler<'c> {
         Test::Is { key, value }
     }
 
-    /// Compiles a chain of conditions, joined by `and` when `all` is true, else by `or`.
+    /// Compiles a chain of conditions of a class test, joined by `and` when `all` is true, else by
+    /// `or`.
     fn chain(&mut self, parts: &[Condition], strict: bool, all: bool) -> Test {
         let tests: Vec<Test> = parts.iter().map(|part| self.condition(part)).collect();
         let is_strict = strict && tests.iter().any(|test| self.may_fail(test));

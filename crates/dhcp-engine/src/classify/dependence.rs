@@ -11,9 +11,9 @@ pub(super) fn members(test: &ClassTest, visit: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Returns for each class if its evaluation has to wait for KNOWN or UNKNOWN: its test refers to
-/// them, or to an earlier class that has to wait. For a template, Kea only considers direct
-/// references to KNOWN and UNKNOWN.
+/// Returns, for each client class, true if its evaluation has to wait until the client's
+/// reservation is looked up: its test refers to `KNOWN` or `UNKNOWN`, or to an earlier class that
+/// has to wait. For a template, Kea only considers direct references to `KNOWN` and `UNKNOWN`.
 pub(super) fn late<C, B>(classes: &[ClientClass<C, B>]) -> Vec<bool> {
     let mut late = std::collections::BTreeSet::from(["KNOWN", "UNKNOWN"]);
     classes

@@ -7,8 +7,8 @@ use super::{ClassIndex, ClassSet, Classes};
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     required: Box<[ClassIndex]>,
-    /// True if the guard requires classes of which the configuration knows none: then no client is
-    /// admitted.
+    /// True if the scope requires client classes that the configuration does not define: then the
+    /// scope serves no client.
     is_closed: bool,
 }
 

@@ -3,9 +3,9 @@
 //!
 //! [`Classes`] gives every name that matters a [`ClassIndex`] and fills a [`ClassSet`] in the order
 //! in which Kea assigns classes; a [`Guard`] reads the set. Tests see a message as a
-//! [`PacketView`]. The language is `dhcp_config::expression`'s. An expression without a value for a
-//! message, such as `uint8totext` of two bytes, excludes the message from the class; the server
-//! logs nothing.
+//! [`PacketView`]. The language is that of Kea's class expressions, parsed by
+//! `dhcp_config::expression`. An expression without a value for a message, such as `uint8totext` of
+//! two bytes, excludes the message from the class; the server logs nothing.
 //!
 //! The classification of a message allocates nothing once the [`Workspace`] has grown: each term is
 //! read once, each text is made once, and one look-up of a text finds the classes whose tests

@@ -1,6 +1,6 @@
 //! Names of client classes that are made from data of clients: `SPAWN_<template>_<value>` and
-//! `VENDOR_CLASS_<text>`. Only those that the configuration refers to exist. They are found by the
-//! bytes that make them, so that classification puts no name together.
+//! `VENDOR_CLASS_<text>`. Only names that the configuration refers to exist. A table finds them by
+//! the client's bytes, so that classification builds no text.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;

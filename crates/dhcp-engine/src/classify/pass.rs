@@ -15,8 +15,8 @@ use super::workspace::{ExpressionEvaluator, Workspace};
 pub(super) struct EvaluationPass {
     /// Set of the classes that every pass tests, one bit each.
     always: Vec<u64>,
-    /// Set of the classes that need no test once the value of a key has admitted them, one bit
-    /// each.
+    /// Set of the client classes whose test requires nothing but the value of a key: once the value
+    /// matches, they need no further test. One bit each.
     decided: Vec<u64>,
     by_key: Vec<ClassesByKey>,
 }
@@ -29,11 +29,12 @@ struct ClassesByKey {
     open: Vec<Vec<u16>>,
 }
 
-/// Requirement of a class test: a key has one of these values.
+/// Requirement of a class test: a key (a text of the message that tests compare with constants) has
+/// one of these values.
 #[derive(Default)]
 struct Demand {
     values: Vec<(u32, u32)>,
-    /// True if the class test requires nothing but this.
+    /// True if the class test requires nothing but this value of the key.
     is_all: bool,
 }
 

@@ -77,7 +77,8 @@ pub(super) struct TextNode {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Test {
     Constant(bool),
-    /// Condition that a key's text equals one of its constants.
+    /// Condition that a text of the message equals one of the constants that class tests compare it
+    /// with.
     Is {
         key: u32,
         value: u32,
@@ -104,7 +105,7 @@ pub(super) enum Test {
 #[derive(Debug, Default)]
 pub(super) struct ComparisonKey {
     pub(super) text: TextId,
-    /// Constants that the key's text is compared with, by their numbers.
+    /// Constants that the text is compared with, by their numbers.
     pub(super) values: Vec<ByteSpan>,
     /// Table from the hash of a constant to the constant's number.
     table: HashTable<u32>,
@@ -116,7 +117,7 @@ impl ComparisonKey {
     }
 }
 
-/// Largest number of constants of a key that are compared one by one instead of by hash.
+/// Largest number of constants of a comparison key that are compared one by one instead of by hash.
 const SCANNED_MAX: usize = 4;
 
 /// Compiled parts of all class expressions of one configuration.

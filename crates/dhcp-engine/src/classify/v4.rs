@@ -111,13 +111,13 @@ impl<'m> PacketView4<'m> {
         }
     }
 
-    /// Returns the vendors' data blocks in the option `code`.
+    /// Returns the data of each vendor in the option `code` (124 or 125, RFC 3925).
     fn blocks(&self, code: u8) -> VendorBlocks<'m> {
         VendorBlocks(self.message.option(code).unwrap_or(OptionValue::from_slice(&[])))
     }
 
-    /// Returns the data blocks of an enterprise, or of the one with the lowest number when none is
-    /// given, and this number.
+    /// Returns the data of an enterprise in the vendor option `code` (RFC 3925), and its number;
+    /// without `enterprise`, of the enterprise with the lowest number in the option.
     fn of_enterprise(
         &self,
         code: u8,
@@ -132,8 +132,8 @@ impl<'m> PacketView4<'m> {
         Some((meant, blocks.map(|(_, value)| value)))
     }
 
-    /// Appends to `target` a sub-option of a vendor option. Kea looks at the enterprise with the
-    /// lowest number only, so it finds no data of the others.
+    /// Appends to `target` a sub-option of the vendor option 124 or 125 (RFC 3925). Kea looks at
+    /// the enterprise with the lowest number only, so it finds no data of the others.
     fn vendor_option(
         &self,
         enterprise: Option<u32>,
@@ -193,8 +193,8 @@ fn put(value: OptionValue<'_>, form: OptionValueForm, code: u8, target: &mut Vec
     convert_to_form(form, code.into(), 3, start, target)
 }
 
-/// Appends to `target` the sub-option at the end of a path of codes. Pieces of one code are one
-/// value, as in Kea.
+/// Appends to `target` the sub-option at the end of a path of option codes. Pieces of one code are
+/// joined to one value, as in Kea.
 fn append_sub_option(
     value: OptionValue<'_>,
     codes: &[u16],

@@ -15,7 +15,8 @@ use crate::v6::Ingress;
 /// §7.1).
 const ALL_AGENTS_AND_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 
-/// Vendor class texts that become classes at any position among the client's vendor classes.
+/// Vendor class texts that become client classes `VENDOR_CLASS_<text>` at any position in the
+/// client's Vendor Class option (16, RFC 9915 §21.16).
 const DOCSIS: [&[u8]; 2] = [b"docsis3.0", b"eRouter1.0"];
 
 /// DHCPv6 message as received, in the form that class expressions read.
@@ -100,8 +101,8 @@ impl<'m> PacketView6<'m> {
         self.packet.message().options()
     }
 
-    /// Returns the data that a relay agent added: levels from 0 count from the server, levels from
-    /// -1 down from the client.
+    /// Returns the data that a relay agent added to a DHCPv6 message: level 0 is the agent nearest
+    /// to the server, level -1 the agent nearest to the client.
     fn relay(&self, level: i8) -> Option<Relay<'m>> {
         let count = self.packet.relay_count();
         let index = match usize::try_from(level) {
@@ -111,9 +112,9 @@ impl<'m> PacketView6<'m> {
         (index < count).then(|| self.packet.relay(index))
     }
 
-    /// Returns the number of an enterprise and its data in the vendor option `code`; the first
-    /// enterprise when `enterprise` is `None`. Kea sees the first option only, so it finds no data
-    /// of other enterprises.
+    /// Returns the number of an enterprise and its data in the vendor option `code` (16 or 17, RFC
+    /// 9915); the first enterprise when `enterprise` is `None`. Kea sees the first option only, so
+    /// it finds no data of other enterprises.
     fn of_enterprise(&self, code: u16, enterprise: Option<u32>) -> Option<(u32, &'m [u8])> {
         let blocks = self.options().all(code).filter_map(|value| {
             let (number, rest) = value.split_first_chunk()?;

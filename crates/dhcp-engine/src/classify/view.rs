@@ -2,7 +2,8 @@
 
 use dhcp_config::expression::Term;
 
-/// Message with its ingress, as class expressions read it.
+/// Message with its ingress, as class expressions read it. The ingress is the address and interface
+/// at which the server received the message.
 pub trait PacketView {
     /// Appends the bytes of `term` to `target`; returns false, with nothing appended, when the
     /// message has no such term.
@@ -13,8 +14,8 @@ pub trait PacketView {
         false
     }
 
-    /// Returns true if relay agent information of an earlier message counts for the current one
-    /// (Kea's `stash-agent-options`).
+    /// Returns true if relay agent information (option 82, RFC 3046) of an earlier message counts
+    /// for the current one (Kea's `stash-agent-options`).
     fn has_stored_relay_information(&self) -> bool {
         false
     }

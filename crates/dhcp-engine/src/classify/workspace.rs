@@ -17,11 +17,11 @@ const OCTETS_MAX: usize = 1 << 24;
 pub struct Workspace {
     /// Bytes of the terms that were read from the message, and of the texts made of them.
     octets: Vec<u8>,
-    /// Bytes of the value that is being compared once and not stored.
+    /// Bytes of a term's value that a class test compares once and that is not stored.
     passing: Vec<u8>,
     /// Mark of the entries of `texts` and `keys` that belong to the current message; never 0.
     message: u32,
-    /// Address of the class program that the entries of `texts` and `keys` belong to.
+    /// Memory address of the class program that the entries of `texts` and `keys` belong to.
     program: usize,
     texts: Vec<CachedText>,
     keys: Vec<CachedKey>,
@@ -61,7 +61,8 @@ impl TextValue {
     }
 }
 
-/// Number of the constant that a key's text equals, no constant, or a fault.
+/// Result of comparing the text of a key with its constants: the number of the equal constant, no
+/// constant, or a fault.
 #[derive(Clone, Copy, Debug, Default)]
 enum ConstantMatch {
     #[default]

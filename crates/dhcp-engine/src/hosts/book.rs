@@ -76,14 +76,15 @@ impl<'b, F: ReservationProtocol> HostBook<'b, F> {
         }
     }
 
-    /// Returns the terms of the client's host at `host`; `None` when the client has no host or the
-    /// host has addresses alone.
+    /// Returns the terms (name, options, classes) of the client's host at `host`; `None` when the
+    /// client has no host or the host has addresses alone.
     #[must_use]
     pub fn terms(&self, host: Option<HostIndex>) -> Option<&'b HostTerms<F>> {
         host.and_then(|host| self.get(host).terms)
     }
 
-    /// Returns the positions of the hosts for which a scope reserves an address or prefix.
+    /// Returns the positions of the hosts for which a scope, a subnet or the global one, reserves
+    /// an address or prefix.
     pub fn owners_of(
         &self,
         scope: ReservationScope,

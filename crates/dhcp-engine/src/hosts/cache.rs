@@ -76,7 +76,7 @@ impl<A: Copy + Eq + Hash> BorrowedHostKey<'_, A> {
 /// State of a key in the host cache.
 #[derive(Clone, Copy, Debug)]
 enum HostCacheState {
-    /// Key that the batch with this number requests from the source.
+    /// Key of a host look-up that the batch with this number requests from the source.
     Requested(u64),
     /// Key that leads to the hosts of its entry, until the monotonic time `until_ns`, in
     /// nanoseconds.
@@ -114,7 +114,7 @@ pub struct HostCache<F: ReservationProtocol> {
     hasher: FixedState,
     table: HashTable<u32>,
     entries: Vec<HostCacheEntry<F>>,
-    /// Position of the entry at which the next search for one to replace begins.
+    /// Position of the cache entry at which the next search for an entry to replace begins.
     hand: usize,
     /// Keys that the current message missed in the cache and that are not requested yet.
     missed: RefCell<Vec<HostKey<F::Address>>>,
@@ -203,7 +203,8 @@ impl<F: ReservationProtocol> HostCache<F> {
         self.awaited.get() > 0 || !self.missed.borrow().is_empty()
     }
 
-    /// Returns true if the source could not look up the last batch of keys.
+    /// Returns true if the source of hosts, such as a database, could not look up the last batch of
+    /// keys.
     #[must_use]
     pub const fn is_failing(&self) -> bool {
         self.is_failing
@@ -234,7 +235,7 @@ impl<F: ReservationProtocol> HostCache<F> {
         awaited
     }
 
-    /// Sends the requested keys to the source, at the end of a batch of messages.
+    /// Sends the requested keys to the source of hosts, at the end of a batch of received messages.
     pub fn submit(&mut self) {
         if !self.requested_keys.is_empty()
             && let Some(source) = self.source.as_mut()
@@ -245,8 +246,8 @@ impl<F: ReservationProtocol> HostCache<F> {
         }
     }
 
-    /// Takes the answers of the source into the cache; `classes` are those of the configuration in
-    /// force.
+    /// Takes the answers of the source of hosts into the cache; `classes` are those of the
+    /// configuration in force.
     pub fn take_answers(&mut self, now: Now, classes: &Classes) {
         let until_ns = now.mono_ns.saturating_add(self.limits.lifetime_ns).max(now.mono_ns + 1);
         while let Some(answer) = self.source.as_mut().and_then(|source| source.take()) {
@@ -306,7 +307,7 @@ impl<F: ReservationProtocol> HostCache<F> {
         })
     }
 
-    /// Returns the cached host at `index`.
+    /// Returns the host at `index` of the cache.
     pub(super) fn get(&self, index: CachedHostIndex) -> Host<'_, F, HostTerms<F>> {
         let host = &self.entries[index.entry as usize].hosts[index.at as usize];
         Host {
@@ -318,8 +319,8 @@ impl<F: ReservationProtocol> HostCache<F> {
         }
     }
 
-    /// Returns the position of the entry of a key; records a key that the cache does not have as
-    /// missed.
+    /// Returns the position of a key's entry in the host cache; records a key that the cache does
+    /// not have as missed.
     fn look_up(&self, key: BorrowedHostKey<'_, F::Address>) -> Option<usize> {
         let at = self.position(key);
         match at.map(|at| self.entries[at].state) {
@@ -337,8 +338,8 @@ impl<F: ReservationProtocol> HostCache<F> {
         self.table.find(key.hash(&self.hasher), is_it).map(|&at| at as usize)
     }
 
-    /// Adds an entry for `key`, or replaces an old one when the cache is full; adds none when all
-    /// entries are being requested.
+    /// Adds an entry for `key` to the host cache, or replaces an old one when the cache is full;
+    /// adds none when all entries are being requested.
     fn remember(&mut self, key: HostKey<F::Address>, state: HostCacheState) {
         let hash = BorrowedHostKey::from_key(&key).hash(&self.hasher);
         let entry = HostCacheEntry { key, state, hosts: Vec::new() };
@@ -360,7 +361,8 @@ impl<F: ReservationProtocol> HostCache<F> {
         self.table.insert_unique(hash, at as u32, hash_of);
     }
 
-    /// Returns the position of the next entry, in turn, whose key is not being requested.
+    /// Returns the position of the next entry of the host cache, in turn, whose key is not being
+    /// requested.
     fn oldest(&mut self) -> Option<usize> {
         for _ in 0..self.entries.len() {
             let at = self.hand;

@@ -6,7 +6,7 @@ use dhcp_config::{IdentifierKind, ReservationModes};
 use super::{HostBook, HostIndex, ReservationProtocol, ReservationScope};
 use crate::prefixes::SubnetIndex;
 
-/// Number of kinds of identifiers by which hosts are looked up.
+/// Number of kinds of identifiers by which hosts are looked up (`host-reservation-identifiers`).
 pub(super) const KINDS: usize = 5;
 
 /// Identifiers of a client, in the order in which its hosts are looked up
@@ -71,7 +71,8 @@ pub struct HostSubnet {
     pub index: SubnetIndex,
     /// `id` of the subnet in the configuration.
     pub id: u32,
-    /// Reservation modes of the subnet: global, in the subnet, outside of pools.
+    /// Reservation modes of the subnet: `reservations-global`, `reservations-in-subnet`,
+    /// `reservations-out-of-pool`.
     pub reservation_modes: ReservationModes,
 }
 
@@ -131,7 +132,7 @@ impl ClientHosts {
         }
     }
 
-    /// Returns true if the client has no host, so that it is UNKNOWN.
+    /// Returns true if the client has no host reservation, so that it is in the class `UNKNOWN`.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.global.is_none() && self.in_subnets.is_empty()
@@ -155,8 +156,8 @@ impl ClientHosts {
         self.in_subnets.iter().copied()
     }
 
-    /// Returns the host that counts for a client that is served from `subnet`: that of the subnet,
-    /// else the global one.
+    /// Returns the host whose reservation counts for a client that is served from `subnet`: that of
+    /// the subnet, else the global one, as far as `modes` allow.
     #[must_use]
     pub fn current(&self, subnet: SubnetIndex, modes: ReservationModes) -> Option<HostIndex> {
         let own = if modes.in_subnet { self.host_in_subnet(subnet) } else { None };

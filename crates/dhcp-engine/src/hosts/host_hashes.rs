@@ -54,7 +54,8 @@ impl HostHashes {
             .for_each(|&host_hash| hosts.prefetch_record(host_hash, prefetch));
     }
 
-    /// Returns the address that is probably reserved for the client of the message.
+    /// Returns the address that is probably reserved for the client of the message: hashes match,
+    /// identifiers are not compared.
     pub fn reserved<F: ReservationProtocol, T>(&self, hosts: &Hosts<F, T>) -> Option<F::Address> {
         self.hashes.iter().flatten().find_map(|&host_hash| hosts.reserved_for_hash(host_hash))
     }

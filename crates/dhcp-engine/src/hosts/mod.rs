@@ -40,12 +40,13 @@ pub trait ReservationProtocol: Family {
     type Reserved: Copy + Debug + Send + Sync + 'static;
     /// Type of the family-specific part of a host's configuration.
     type Configured: Debug + Send + Sync + 'static;
-    /// Type of the part of an address that reservations of different hosts must not share.
+    /// Type of the part of an address or prefix that reservations of different hosts must not
+    /// share.
     type Place: Copy + Eq + Hash;
     /// Type of the option codes of the family.
     type Code: OptionCode + Send + Sync + 'static;
-    /// Type of the data other than addresses that only this family's hosts have; its default stands
-    /// for no data.
+    /// Type of the data other than addresses that only this family's hosts have, such as the boot
+    /// fields of DHCPv4; its default stands for no data.
     type Own: Clone + Debug + Default + PartialEq + Send + Sync + 'static;
 
     /// Placeholder in the tables for a host without a reservation.
@@ -54,7 +55,7 @@ pub trait ReservationProtocol: Family {
     /// Returns the data of a configured host that only this family's hosts have.
     fn own(configured: &Self::Configured) -> Self::Own;
 
-    /// Returns the name of a configured host in the form that replies and leases have it.
+    /// Returns the name of a configured host in the form that replies and lease rows have.
     fn hostname(configured: &HostName) -> HostName {
         configured.clone()
     }
@@ -69,7 +70,7 @@ pub trait ReservationProtocol: Family {
     fn address_key(address: Self::Address) -> Self::Place;
 }
 
-/// Scope in which a reservation counts.
+/// Scope in which a host reservation counts: a subnet, or the whole configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReservationScope {
     /// Global scope: reservations at the top of the configuration.

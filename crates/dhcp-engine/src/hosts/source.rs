@@ -26,7 +26,7 @@ pub type FoundByKey<F> = (HostKey<<F as Family>::Address>, Vec<FoundHost<F>>);
 /// Answer of a [`HostSource`] to one batch of keys.
 #[derive(Clone, Debug)]
 pub struct HostAnswer<F: ReservationProtocol> {
-    /// Number of the batch that the source answers.
+    /// Number of the batch of keys that the source of hosts answers.
     pub batch: u64,
     /// True if the source could not look up the batch: then the absence of a host means nothing.
     pub is_failed: bool,

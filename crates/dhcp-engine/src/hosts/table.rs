@@ -16,7 +16,7 @@ use foldhash::fast::FixedState;
 
 use super::{Host, HostIndex, IdentifierKinds, ReservationProtocol, ReservationScope};
 
-/// Largest length of an identifier that a host's compact record has room for, in bytes.
+/// Largest length, in bytes, of a host identifier that fits the host's compact record.
 pub(super) const SHORT: usize = 16;
 /// Number of host records in a group of one or two cache lines.
 const TOGETHER: usize = 2;
@@ -44,7 +44,8 @@ const _: () =
 #[repr(align(64))]
 pub(super) struct Group<R>(pub(super) [CompactHostRecord<R>; TOGETHER]);
 
-/// Positions of the parts of a host that do not fit its compact record.
+/// Positions of the parts of a host that do not fit its compact record: long identifier, further
+/// reservations, terms.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HostPartIndices {
     pub(super) octets_at: u32,

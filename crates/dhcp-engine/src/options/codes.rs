@@ -5,9 +5,11 @@ use core::ops::{BitAnd, BitOrAssign, Not};
 
 /// Type of an option code: `u8` in DHCPv4, `u16` in DHCPv6.
 pub trait OptionCode: Copy + Debug + Ord + Into<u16> + TryFrom<u16> {
-    /// Code of the option that names vendor classes in this family.
+    /// Code of the option that names vendor classes: 124 in DHCPv4 (RFC 3925), 16 in DHCPv6 (RFC
+    /// 9915).
     const VENDOR_CLASS: u16;
-    /// Code of the option that contains a vendor's sub-options in this family.
+    /// Code of the option with a vendor's sub-options: 125 in DHCPv4 (RFC 3925), 17 in DHCPv6 (RFC
+    /// 9915).
     const VENDOR_OPTIONS: u16;
 }
 

@@ -15,10 +15,10 @@ pub struct EncodedOption<C> {
     /// True if the server sends the option even when the client does not request the option
     /// (`always-send`).
     pub is_always_sent: bool,
-    /// True if the server never sends the option, whatever other scopes configure.
+    /// True if the server never sends the option, whatever other scopes configure (`never-send`).
     pub is_never_sent: bool,
-    /// Client classes of which a client must be in one to get the option; `None` when every client
-    /// gets it.
+    /// Client classes of which a client must be in one to get the option (the option's
+    /// `client-classes`); `None` when every client gets it.
     tags: Option<Box<[ClassIndex]>>,
 }
 
@@ -40,7 +40,8 @@ impl<C: Copy> EncodedOption<C> {
         self.octets.first_chunk().copied().map(u32::from_be_bytes)
     }
 
-    /// Returns true if a client in these classes may get the option.
+    /// Returns true if a client in these classes may get the option (the option's
+    /// `client-classes`).
     #[must_use]
     pub fn fits(&self, classes: &ClassSet) -> bool {
         self.tags.as_ref().is_none_or(|tags| tags.iter().any(|&tag| classes.contains(tag)))

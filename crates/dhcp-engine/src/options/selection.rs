@@ -1,9 +1,9 @@
 //! Selection of the options that a reply carries to one client, from the lists of the scopes that
 //! concern the client.
 //!
-//! The rules are Kea's: a code is sent once, from the first list with an entry for the client; a
-//! send flag counts for the code once any entry in any list has it, whichever clients that entry is
-//! for; and never-send wins.
+//! The rules are Kea's: a code is sent once, from the first list with an entry for the client;
+//! `always-send` or `never-send` counts for the code once any entry in any list has it, whichever
+//! clients that entry is for; and `never-send` wins.
 
 use super::codes::{CodeSet, OptionCode};
 use super::list::{CodeList, EncodedOption};
@@ -16,7 +16,8 @@ pub struct OptionSelection<'w, I> {
     pub requested: I,
     /// Option codes that every client gets when they are configured.
     pub unconditional: CodeSet,
-    /// Option codes that other code writes into the reply; [`select_options`] writes none of them.
+    /// Option codes that other functions write into the reply; [`select_options`] writes none of
+    /// them.
     pub withheld: CodeSet,
     /// Classes of the client.
     pub classes: &'w ClassSet,
@@ -27,7 +28,7 @@ pub struct OptionSelection<'w, I> {
 const FILLED_MAX: usize = 8;
 
 /// Passes the configured options that the client gets to `write`, each code once, requested codes
-/// first. `lists` returns the lists in order of precedence; `put` calls it several times.
+/// first. `lists` returns the lists in order of precedence; this function calls it several times.
 ///
 /// The work is bounded by the number of requested codes and, for each that is configured, the
 /// number of lists.

@@ -1,9 +1,9 @@
 //! Options of vendors: those that name vendor classes, and those that hold a vendor's sub-options.
 //!
 //! Replies may carry several options of one code, each with its enterprise number. The rules are
-//! Kea's. Clients get sub-options if they name the vendor, or if a configured option of the vendor
-//! is sent, too: the sub-options that are always sent, and CableLabs' that the client requests in
-//! sub-option 1. RFC 3925, RFC 9915 §21.16 and §21.17.
+//! Kea's. A client gets a vendor's sub-options if it names the vendor, or if the reply has a
+//! configured option of the vendor: those with `always-send`, and CableLabs' sub-options that the
+//! client requests in sub-option 1. RFC 3925, RFC 9915 §21.16 and §21.17.
 
 use super::ScopeOptions;
 use super::codes::{CodeSet, OptionCode};
@@ -58,7 +58,7 @@ pub struct VendorQuery<I> {
 
 /// Writer of a reply's options.
 pub trait ReplyOptionWriter<C> {
-    /// Writes an option with this code and value into the reply.
+    /// Writes an option with this code and value into the reply message.
     fn option(&mut self, code: C, octets: &[u8]);
 
     /// Begins an option with the sub-options of the vendor `enterprise`; it already contains

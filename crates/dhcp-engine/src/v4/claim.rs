@@ -46,7 +46,8 @@ impl Transaction<'_> {
         self.hosts.get(host).addresses().next()
     }
 
-    /// Returns the client's host in `subnet` itself, where the hosts of the subnet count.
+    /// Returns the client's host in `subnet` itself, if reservations of the subnet count
+    /// (`reservations-in-subnet`).
     fn own_host(&self, subnet: SubnetIndex) -> Option<HostIndex> {
         if !self.snapshot.subnet(subnet).reservation_modes.in_subnet {
             return None;
@@ -54,9 +55,9 @@ impl Transaction<'_> {
         self.client_facts.client_hosts.host_in_subnet(subnet)
     }
 
-    /// Returns the client's claim to a reserved address, if it has any. Reservations of the subnet
-    /// where it has a lease go first, then those of the others in turn, where they have an address;
-    /// otherwise the global one counts where it fits.
+    /// Returns the client's claim to a reserved address, if it has any: from the reservation in the
+    /// subnet where it has a lease, else in the next subnet of its link that reserves an address
+    /// for it, else from the global reservation where its address fits.
     pub(super) fn claim(&self, facts: &Facts) -> Option<Claim> {
         let (snapshot, selected) = (self.snapshot, self.subnet?);
         if self.client_facts.client_hosts.is_empty() {
@@ -84,9 +85,9 @@ impl Transaction<'_> {
         Some(self.claim_to(subnet, address))
     }
 
-    /// Returns the addresses of the client's further reservations in pools of its link. In a
-    /// subnet, the first host that its identifiers lead to counts, but no other client may have the
-    /// addresses of the others.
+    /// Returns the addresses of the client's further reservations in pools of its link. Of several
+    /// hosts in one subnet that its identifiers match, the first one counts, but no other client
+    /// may have the addresses of the others.
     pub(super) fn further_reserved(&self) -> impl Iterator<Item = Ipv4Addr> {
         let reserved_addresses =
             self.client_facts.client_hosts.in_subnets().flat_map(|(subnet, first)| {
@@ -133,8 +134,8 @@ impl Transaction<'_> {
         self.pool_on_link(address).is_some()
     }
 
-    /// Returns true if `address` is reserved for other clients only. Where reservations lie outside
-    /// of pools, addresses in pools count as not reserved.
+    /// Returns true if `address` is reserved for other clients only. With
+    /// `reservations-out-of-pool`, addresses in pools count as not reserved.
     pub(super) fn is_reserved_for_others(&self, address: Ipv4Addr) -> bool {
         let hosts = self.hosts;
         if hosts.is_empty() {

@@ -14,38 +14,38 @@ use crate::hosts::{ClientHosts, HostBook, HostIndex, HostSubnet, Identifiers};
 use crate::omission::Omissions;
 use crate::prefixes::SubnetIndex;
 
-/// Type of client identifiers that hold a DUID after an IAID (RFC 4361 §6.1).
+/// Type byte of client identifiers (option 61) that hold a DUID after an IAID (RFC 4361 §6.1).
 const DUID_TYPE: u8 = 255;
 /// Position of the DUID in a client identifier of type [`DUID_TYPE`], in bytes.
 const DUID_AT: usize = 5;
-/// Type of the client identifiers that the flex-id hook makes.
+/// Type byte of the client identifiers (option 61) that Kea's flex-id hook makes.
 const FLEX_ID_TYPE: u8 = 0;
 
 /// Scratch memory of a shard's DHCPv4 transactions, which keep nothing of it for the next message.
 #[derive(Debug, Default)]
 pub struct Dhcp4TransactionScratch {
-    /// Facts that the transaction fetched from the lease store.
+    /// Slots and free addresses that the transaction fetched from the lease store.
     pub facts: Facts,
     /// Facts about the client before its leases are looked up.
     pub client_facts: Dhcp4ClientFacts,
-    /// Value of the flex-id hook's expression for the message.
+    /// Value of the `identifier-expression` of Kea's flex-id hook for the message.
     pub flex: FlexIdValue,
-    /// Relay agent information that the client's lease stores.
+    /// Relay agent information (option 82, RFC 3046) that the client's lease stores.
     pub stored_relay_information: StoredRelayInformation,
 }
 
-/// Value of the flex-id hook's expression for the current message.
+/// Value of the `identifier-expression` of Kea's flex-id hook for the current message.
 #[derive(Debug, Default)]
 pub struct FlexIdValue {
     workspace: Workspace,
     octets: Vec<u8>,
-    /// Client identifier that replaces the client's own; empty when the flex-id hook does not
-    /// replace it.
+    /// Client identifier that replaces the client's own; empty when Kea's flex-id hook does not
+    /// replace it (`replace-client-id`).
     client_id: Vec<u8>,
 }
 
 impl FlexIdValue {
-    /// Evaluates the flex-id hook's expression for a message.
+    /// Evaluates the `identifier-expression` of Kea's flex-id hook for a message.
     pub(super) fn evaluate(
         &mut self,
         snapshot: &Snapshot,
@@ -69,8 +69,8 @@ impl FlexIdValue {
         }
     }
 
-    /// Returns the client identifier that replaces the client's own; `None` when the flex-id hook
-    /// does not replace it.
+    /// Returns the client identifier that replaces the client's own; `None` when Kea's flex-id hook
+    /// does not replace it (`replace-client-id`).
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ pub struct Dhcp4ClientFacts {
     class_workspace: Workspace,
     /// Hosts with reservations for the client.
     pub(super) client_hosts: ClientHosts,
-    /// Pools that the client may use, in order, when it may not use all of its link.
+    /// Pools that the client may use, in order, when it may not use all pools of its link.
     pub(super) pools: Vec<PoolIndex>,
     /// User context that the client's lease stores under `store-extended-info`; empty when none.
     pub(super) user_context: String,
@@ -158,7 +158,8 @@ impl Dhcp4ClientFacts {
         self.admit()
     }
 
-    /// Looks up the client's global host when it counts before the subnet is known.
+    /// Looks up the client's global host before the subnet is known
+    /// (`early-global-reservations-lookup`).
     ///
     /// # Errors
     ///
@@ -216,7 +217,8 @@ impl Dhcp4ClientFacts {
     }
 
     /// Adds the classes that depend on the client's subnet and pool, once these are known: those of
-    /// the host in the subnet, and the additional ones of pool, subnet and network.
+    /// the host in the subnet, and the `evaluate-additional-classes` of pool, subnet and shared
+    /// network.
     pub(super) fn settle(
         &mut self,
         snapshot: &Snapshot,

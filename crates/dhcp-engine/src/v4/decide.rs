@@ -20,7 +20,7 @@ use crate::repeat::remaining_s;
 /// Decision that the facts of a DHCPv4 transaction lead to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decision {
-    /// Send a reply with these terms; the epoch is that of the slot that was read.
+    /// Send a reply with these terms once the row epoch of the slot that was read has settled.
     Reply(ReplyTerms, u64),
     /// Change a slot and end the client's lease of another slot, then reply (or stay silent).
     Change {
@@ -66,8 +66,8 @@ impl ProposedAction {
     }
 
     /// Returns the client's identity under which the slot is changed. It lacks the client
-    /// identifier in a subnet where client identifiers do not count, so that the lease is stored
-    /// without one, as in Kea.
+    /// identifier in a subnet with `match-client-id` false, so that the lease is stored without
+    /// one, as in Kea.
     pub(super) fn identity<'m>(&self, transaction: &Transaction<'m>) -> Identity<'m> {
         let subnet = match self {
             Self::Plain(_) => None,
@@ -149,8 +149,8 @@ struct LeaseDecider<'c, 'm> {
 }
 
 impl LeaseDecider<'_, '_> {
-    /// Decides on a DISCOVER (RFC 2131 §4.3.1): offers the address reserved for the client, else
-    /// its current address, its previous one, the one it requests, or a new one.
+    /// Decides on a DHCPDISCOVER (RFC 2131 §4.3.1): offers the address reserved for the client,
+    /// else its current address, its previous one, the one it requests, or a new one.
     fn discover(&self, requested: Option<Ipv4Addr>) -> Decision {
         // A candidate is only claimed when no other address would do, and a claim must be used.
         if let Some((slot, location)) = self.candidate() {
@@ -213,7 +213,7 @@ impl LeaseDecider<'_, '_> {
         }
     }
 
-    /// Decides on a REQUEST for an address: grants one that the client has or that is free. The
+    /// Decides on a DHCPREQUEST for an address: grants one that the client has or that is free. The
     /// client's other lease on this link ends then, as in Kea.
     fn request(&self, address: Ipv4Addr) -> Decision {
         let slot = self.slot(address);
@@ -249,8 +249,8 @@ impl LeaseDecider<'_, '_> {
         }
     }
 
-    /// Decides on a REQUEST that names no address: grants the address reserved for the client, the
-    /// address that it has or was offered, else a new one.
+    /// Decides on a DHCPREQUEST that names no address: grants the address reserved for the client,
+    /// the address that it has or was offered, else a new one.
     fn request_any(&self) -> Decision {
         if let Some((slot, location)) = self.candidate() {
             return self.lease(slot, location);
@@ -262,8 +262,8 @@ impl LeaseDecider<'_, '_> {
         choice.map_or(Decision::NeedCandidate, |(slot, location)| self.lease(slot, location))
     }
 
-    /// Decides on a REQUEST of a client in INIT-REBOOT (RFC 2131 §4.3.2): stays silent towards
-    /// unknown clients unless the server is authoritative.
+    /// Decides on a DHCPREQUEST of a client in INIT-REBOOT (RFC 2131 §4.3.2): the server stays
+    /// silent towards unknown clients unless it is `authoritative`.
     fn reboot(&self, address: Ipv4Addr) -> Decision {
         let transaction = self.transaction;
         let on_link = |address| {
@@ -305,8 +305,8 @@ impl LeaseDecider<'_, '_> {
         }
     }
 
-    /// Decides on RELEASE and DECLINE: only the holder of a lease can give it up (RFC 2131 §4.3.3,
-    /// §4.3.4).
+    /// Decides on DHCPRELEASE and DHCPDECLINE: only the holder of a lease can give it up (RFC 2131
+    /// §4.3.3, §4.3.4).
     fn give_up(
         &self,
         address: Ipv4Addr,
@@ -339,14 +339,14 @@ impl LeaseDecider<'_, '_> {
         }
     }
 
-    /// Returns true if the client can have `slot`, whose address is reserved for it. An offer to
-    /// another client does not bind: the same client may have sent the DISCOVER under another
-    /// identifier.
+    /// Returns true if the client can have `slot`, whose address is reserved for it. An offer of
+    /// the address to another client does not count: the same client may have sent the DHCPDISCOVER
+    /// under another identifier.
     fn is_claimable(&self, slot: SlotView) -> bool {
         slot.is_available(self.now) || slot.occupancy == SlotOccupancy::Held
     }
 
-    /// Returns the slot of an address that the transaction fetched by its address.
+    /// Returns the slot of `address`, if the transaction fetched it by address.
     fn slot(&self, address: Ipv4Addr) -> Option<SlotView> {
         self.facts.address_slots.iter().flatten().find(|slot| slot.address == address).copied()
     }
@@ -358,8 +358,8 @@ impl LeaseDecider<'_, '_> {
         claimed.map(|claim| claim.location).or_else(|| self.transaction.location_in_pool(address))
     }
 
-    /// Returns the client's best slot on its link, with the location: a running lease, a hold, an
-    /// ended lease, or the memory of one.
+    /// Returns the client's best slot on its link, with the location: its running lease, an address
+    /// held for it by an offer, its ended lease, or an address that it once had.
     fn own_slot(&self) -> Option<(SlotView, AddressLocation)> {
         let rank = |slot: &SlotView| match slot.occupancy {
             SlotOccupancy::Leased if !slot.is_available(self.now) => 0,
@@ -375,7 +375,8 @@ impl LeaseDecider<'_, '_> {
             .min_by_key(|(slot, _)| (rank(slot), slot.address))
     }
 
-    /// Returns the slot of a further reservation of the client, once no other address is left.
+    /// Returns the slot of another address that is reserved for the client, once no other address
+    /// is left.
     fn further(&self) -> Option<(SlotView, AddressLocation)> {
         let transaction = self.transaction;
         if !transaction.wants_further_reserved() {
@@ -420,7 +421,8 @@ impl LeaseDecider<'_, '_> {
     }
 
     /// Returns the seconds that are left of the lease in `slot`, when the lease is young enough to
-    /// be repeated instead of renewed and a renewal would write it unchanged (Kea reference §5.2).
+    /// be repeated instead of renewed (Kea's `cache-threshold`) and a renewal would write it
+    /// unchanged (Kea reference §5.2).
     fn repeatable_s(
         &self,
         slot: SlotView,
@@ -453,9 +455,9 @@ fn is_own(slot: SlotView) -> bool {
     slot.owner == SlotOwner::Requester && slot.occupancy != SlotOccupancy::Declined
 }
 
-/// Returns true if the slot represents a row that the store has and cannot read: the row may be the
-/// requesting client's, so a fault of the store is no reason to refuse the client its lease. A
-/// lease that a client declined, even for an infinite time, has the time of the decline.
+/// Returns true if the slot represents a row that the lease store has and cannot read: the row may
+/// be the requesting client's, so a fault of the store is no reason to refuse the client its lease.
+/// The slot of a declined lease differs: it has the time of the decline.
 fn is_unreadable(slot: SlotView) -> bool {
     slot.occupancy == SlotOccupancy::Declined
         && slot.valid_lifetime_s == INFINITE_LIFETIME_S

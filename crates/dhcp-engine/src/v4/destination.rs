@@ -18,7 +18,7 @@ const ETHERNET: u8 = 1;
 /// Destination of a DHCPv4 reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// Relay agent, on the server port.
+    /// Relay agent, on the server port (67).
     Relay(SocketAddrV4),
     /// Client at an address that it already has.
     Client(SocketAddrV4),
@@ -30,10 +30,10 @@ pub enum Destination {
     Hardware {
         /// Ethernet address of the client.
         mac: [u8; 6],
-        /// Address in `yiaddr`, with the client port.
+        /// Address in `yiaddr`, with the client port (68).
         address: SocketAddrV4,
     },
-    /// All stations of the link that the message was received over, on the client port.
+    /// All stations of the link that the message was received over, on the client port (68).
     Broadcast,
 }
 

@@ -40,7 +40,7 @@ impl<'m> Transaction<'m> {
     }
 
     /// Returns the user context with relay agent information that the client's lease in `subnet`
-    /// stores.
+    /// stores (`store-extended-info`).
     pub(super) fn user_context(&self, subnet: SubnetIndex) -> &str {
         let keeps = self.snapshot.subnet(subnet).stores_extended_info;
         if keeps { &self.client_facts.user_context } else { "" }
@@ -70,8 +70,9 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Returns the lifetime of the client's lease in `subnet`, in seconds: within the limits of the
-    /// first class that has any, else of the subnet; the shortest when the subnet is nearly full.
+    /// Returns the lifetime of the client's lease in `subnet`, in seconds: within the
+    /// `valid-lifetime` limits of the first class that has any, else of the subnet; the shortest
+    /// when the subnet is nearly full (`adaptive-lease-time-threshold`).
     fn lifetime_s(&self, now: Now, slot: &SlotView, subnet: SubnetIndex) -> u32 {
         if self.is_bootp() {
             return INFINITE_LIFETIME_S;
@@ -87,7 +88,7 @@ impl<'m> Transaction<'m> {
     }
 
     /// Returns true if the pools of `subnet` that are open to the client are full enough that
-    /// leases are short.
+    /// leases are short (`adaptive-lease-time-threshold`).
     fn is_nearly_full(&self, slot: &SlotView, subnet: SubnetIndex) -> bool {
         let snapshot = self.snapshot;
         snapshot.subnet(subnet).adaptive_threshold.is_some_and(|threshold| {
@@ -99,8 +100,8 @@ impl<'m> Transaction<'m> {
         })
     }
 
-    /// Returns the lifetime of the lease that a DHCPOFFER in `subnet` makes, in seconds; `None`
-    /// when an offer makes none.
+    /// Returns the lifetime of the lease that a DHCPOFFER in `subnet` already makes, in seconds
+    /// (Kea's `offer-lifetime`); `None` when an offer makes none.
     pub(super) fn offer_lifetime_s(&self, subnet: SubnetIndex) -> Option<u32> {
         let of_class = self.class_terms().find_map(|class| class.offer_lifetime_s);
         let of_subnet = self.snapshot.subnet(subnet).offer_lifetime_s;

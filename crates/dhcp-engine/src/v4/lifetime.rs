@@ -5,7 +5,7 @@ use dhcp_config::v4::Lifetime;
 use super::snapshot::Subnet;
 
 /// Returns the lifetime within `limits`, in seconds, of a lease whose client requests `requested_s`
-/// (option 51); 0 requests none.
+/// in option 51; 0 counts as no request.
 pub(super) fn granted_s(limits: &Lifetime, requested_s: Option<u32>) -> u32 {
     match requested_s {
         None | Some(0) => limits.default_s,
@@ -14,8 +14,8 @@ pub(super) fn granted_s(limits: &Lifetime, requested_s: Option<u32>) -> u32 {
     }
 }
 
-/// Returns T1 and T2 of a lease in seconds (Kea reference §5.8): the configured ones, else
-/// calculated ones when the calculation is enabled; `None` for one that is 0 or out of order.
+/// Returns T1 and T2 of a lease in seconds (Kea reference §5.8): `renew-timer` and `rebind-timer`,
+/// else parts of the lifetime with `calculate-tee-times`; `None` for one that is 0 or out of order.
 pub(super) fn timers_s(subnet: &Subnet, lifetime_s: u32) -> (Option<u32>, Option<u32>) {
     let part = |part: f64| (f64::from(lifetime_s) * part).round() as u32;
     let rebind_s = subnet

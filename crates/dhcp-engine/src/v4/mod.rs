@@ -55,11 +55,11 @@ pub struct Ingress {
     pub interface: u32,
     /// True if the message was sent to 255.255.255.255 or to the broadcast address of a network.
     pub is_broadcast: bool,
-    /// Number of the driver's socket that the message was received from; the reply leaves through
+    /// Number of the server's socket that the message was received from; the reply leaves through
     /// the same socket, or through another one that reaches the destination over the same
     /// interface.
     pub listener_index: u16,
-    /// Hardware address that the frame was sent from, where the driver knows it: a client's, or
+    /// Hardware address that the frame was sent from, where the server knows it: a client's, or
     /// that of the router or relay agent that forwarded the message. A reply to an address goes
     /// there without ARP.
     pub mac: Option<[u8; 6]>,

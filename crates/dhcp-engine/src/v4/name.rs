@@ -18,15 +18,15 @@ const FLAG_E: u8 = 4;
 /// Flag N of option 81: the server makes no DNS update (RFC 4702 §2.1).
 const FLAG_N: u8 = 8;
 
-/// Option of the message that a client's name is from, and its form.
+/// Option of a DHCPv4 message (12 or 81) that a client's name is from, and its form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ClientNameSource {
-    /// No option: the client sends no name.
+    /// Neither option 12 nor 81: the client sends no name.
     #[default]
     Nothing,
-    /// Option with an invalid name.
+    /// Option 12 or 81 with an invalid name.
     Nonsense,
-    /// Option with an empty name: the client requests one.
+    /// Option 12 or 81 with an empty name: the client requests a name.
     Empty,
     /// Option 12 with a host name of one label or more.
     HostName { is_partial: bool },
@@ -34,15 +34,15 @@ enum ClientNameSource {
     Labels { is_partial: bool },
 }
 
-/// Form of a client's name after its characters were replaced.
+/// Form of a client's name after its characters were replaced (`hostname-char-set`).
 enum CleanedName {
-    /// Empty text, or no name.
+    /// Empty text, or text that is no domain name.
     Invalid,
     /// Root name alone: the client requests a name.
     Root,
-    /// Name without its end, which a suffix may complete.
+    /// Name without its end, which the `ddns-qualifying-suffix` may complete.
     Partial,
-    /// Whole name, with its end.
+    /// Fully qualified name, with its end.
     Whole,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct ClientName {
     /// Name that the client has in the location chosen last.
     text: String,
     fqdn: Option<FqdnAnswerFields>,
-    /// True if the reply has an option for the client's name.
+    /// True if the reply has an option for the client's name (12 or 81).
     is_answered: bool,
     /// True if the name is generated from the address that the client gets.
     is_generated: bool,
@@ -243,7 +243,8 @@ impl ClientName {
     }
 
     /// Returns the name as the client's lease stores it; `None` when a new row must be written: as
-    /// in Kea, a lease with a generated name is never repeated.
+    /// in Kea, a lease with a generated name is always renewed, never repeated under
+    /// `cache-threshold`.
     pub(super) fn stored_text(&self) -> Option<&str> {
         (!self.is_generated).then_some(&self.text)
     }
@@ -255,14 +256,15 @@ impl ClientName {
         }
     }
 
-    /// Returns the largest length of the reply's option for the client's name, in bytes.
+    /// Returns the largest length of the reply's option 12 or 81 with the client's name, in bytes.
     pub(super) const fn len_max(&self) -> usize {
         // The option has flags and two codes, and a length before the first label and one after the
         // last.
         self.text.len() + 5
     }
 
-    /// Writes the option for the client's name into the reply, if there is one; returns its code.
+    /// Writes the option 12 or 81 with the client's name into the reply, if there is one; returns
+    /// its code.
     pub(super) fn put(&self, writer: &mut MessageWriter<'_>) -> Option<u8> {
         if !self.is_answered || self.text.is_empty() {
             return None;

@@ -13,7 +13,7 @@ use crate::prefixes::SubnetIndex;
 use crate::protocol::LookupGuess;
 
 /// Prefetches the memory that a message will need; see
-/// [`Protocol::prefetch_message`](crate::protocol::Protocol::prefetch).
+/// [`Protocol::prefetch`](crate::protocol::Protocol::prefetch).
 pub(super) fn prefetch_message<S: LeaseStore<V4>>(
     snapshot: &Snapshot,
     message: &Message<'_>,

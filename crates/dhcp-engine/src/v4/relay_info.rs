@@ -6,7 +6,7 @@ use dhcp_wire::v4::{Message, OptionValue, relay};
 use crate::hex::write_hex;
 
 /// Appends to `target` the user context of a lease that was given through a relay agent; nothing
-/// when the agent added no information. Sub-options are ordered by code.
+/// when the agent added no option 82 (RFC 3046). Sub-options are ordered by code.
 pub(super) fn write(message: &Message<'_>, target: &mut String) {
     if let Some(value) = message.relay_agent_information() {
         write_value(value, target);

@@ -28,8 +28,8 @@ const REPLY_LEN_MIN: usize = 300;
 /// Length of the largest message that every client must accept (RFC 2131 §2), in bytes of UDP
 /// payload without headers.
 const MESSAGE_LEN_MIN: usize = 548;
-/// Codes of the options that replies carry even when the client does not request them (Kea
-/// reference §1.4).
+/// Codes of the options that replies carry even when the client does not request them in option 55
+/// (Kea reference §1.4).
 const ALWAYS_SENT: CodeSet = CodeSet::from_codes(&[
     option::ROUTER as u16,
     option::DOMAIN_NAME_SERVER as u16,
@@ -61,8 +61,8 @@ const DHCP_ONLY: CodeSet = CodeSet::from_codes(&[
 
 /// Length of the option Server Identifier (54) with its code and length, in bytes.
 const SERVER_IDENTIFIER_LEN: usize = 6;
-/// Codes of the options that come first where not all fit into the reply: without them a client
-/// reaches no host.
+/// Codes of the options that come first where not all fit into a DHCPv4 reply: without them a
+/// client reaches no host.
 const MOST_IMPORTANT: [u8; 6] = [
     option::IPV6_ONLY_PREFERRED,
     option::SERVER_IDENTIFIER,
@@ -72,10 +72,10 @@ const MOST_IMPORTANT: [u8; 6] = [
     option::DOMAIN_NAME,
 ];
 
-/// Treatment of options that do not fit into the reply.
+/// Treatment of options that do not fit into a DHCPv4 reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OversizeTreatment {
-    /// Failure: all options have to fit.
+    /// Failure: writing fails unless all options fit.
     All,
     /// Omission: options that do not fit are left out.
     Chosen,
@@ -105,8 +105,8 @@ pub struct ReplyTerms {
     pub lifetime_s: u32,
     /// Pool and subnet of the granted address.
     pub location: Option<AddressLocation>,
-    /// True if the reply repeats the lease instead of renewing it, so that `lifetime_s` is the rest
-    /// of the lease.
+    /// True if the reply repeats the lease instead of renewing it (`cache-threshold`), so that
+    /// `lifetime_s` is the rest of the lease.
     pub is_repeated: bool,
 }
 
@@ -139,7 +139,8 @@ pub struct Reply {
     pub selected: Option<SubnetIndex>,
     /// Address of the server in the option Server Identifier (54).
     pub server_id: Ipv4Addr,
-    /// Row epoch that must be settled before the reply may leave; 0: the reply may leave at once.
+    /// Row epoch that must be settled, its lease rows durable, before the reply may leave; 0: the
+    /// reply may leave at once.
     pub gate_epoch: u64,
 }
 
@@ -161,7 +162,7 @@ impl Reply {
     /// # Errors
     ///
     /// When the options that every reply has do not fit the buffer, and when a client that would do
-    /// without IPv4 gets no option for that.
+    /// without IPv4 gets no option 108 (RFC 8925).
     pub fn emit(
         &self,
         transaction: &Transaction<'_>,
@@ -226,8 +227,8 @@ impl Reply {
         writer.finish(REPLY_LEN_MIN).map_err(|NoRoom| DropReason::ReplyTooLarge)
     }
 
-    /// Returns true if the reply has the form of one to a relayed message: the reply to a
-    /// DHCPINFORM goes past the relay agent when the client has named its address.
+    /// Returns true if the reply has the form of a reply to a relayed message. The reply to a
+    /// DHCPINFORM with `ciaddr` does not: it goes past the relay agent.
     fn is_relayed(&self, message: &Message<'_>) -> bool {
         self.terms.kind != ReplyKind::InformAck
             || (!message.giaddr().is_unspecified() && message.ciaddr().is_unspecified())
@@ -305,8 +306,8 @@ impl Reply {
     }
 }
 
-/// Calls `visit` with each option that the reply returns as the client or its relay agent sent it,
-/// and with its code.
+/// Calls `visit` with the code and value of each option that the reply repeats from the message: 61
+/// (client identifier), 118 (subnet selection) and 82 (relay agent information).
 #[inline]
 fn visit_echoes<'m>(
     transaction: &Transaction<'m>,
@@ -340,8 +341,8 @@ fn reserved_len(transaction: &Transaction<'_>, is_relayed: bool) -> usize {
     len
 }
 
-/// Writes the lease time, T1 and T2 of the lease into the reply; adds the codes of the timers that
-/// are set to `withheld`. Configured options apply in place of the others.
+/// Writes the lease time (option 51), T1 (58) and T2 (59) into the reply. `withheld` gets the codes
+/// of the timers that the lease has; for the others, configured options apply.
 fn put_times(
     subnet: &Subnet,
     lifetime_s: u32,
@@ -374,8 +375,8 @@ impl Default for Boot<'_> {
 }
 
 impl<'t> Boot<'t> {
-    /// Takes each boot field from the first of host, classes and subnet that sets it; where there
-    /// is no subnet, from classes alone.
+    /// Takes each boot field (`siaddr`, `sname`, `file`) from the first of host, classes and subnet
+    /// that sets it; without a subnet, from classes alone.
     fn from_scopes(transaction: &Transaction<'t>, subnet: Option<SubnetIndex>) -> Self {
         let sources = || {
             let host = subnet.and_then(|subnet| transaction.host_terms(subnet));

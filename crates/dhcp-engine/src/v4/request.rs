@@ -28,12 +28,12 @@ pub enum Dhcp4Intent {
 /// State of the client that sent a DHCPREQUEST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestingClientState {
-    /// SELECTING: the client answers the server's offer. A REQUEST that names no address at all
-    /// counts as such, like a BOOTP request.
+    /// SELECTING (RFC 2131 §4.3.2): the client answers the server's offer. A DHCPREQUEST that names
+    /// no address counts as SELECTING, and so does a BOOTP request.
     Selecting,
-    /// INIT-REBOOT: the client has restarted and remembers an address.
+    /// INIT-REBOOT (RFC 2131 §4.3.2): the client has restarted and remembers an address.
     Rebooting,
-    /// RENEWING or REBINDING: the client extends its lease.
+    /// RENEWING or REBINDING (RFC 2131 §4.3.2): the client extends its lease.
     Renewing,
 }
 
@@ -87,7 +87,7 @@ impl Dhcp4Intent {
         }
     }
 
-    /// Returns the address that the client's intent is about.
+    /// Returns the address that the client requests, releases or declines.
     pub(super) const fn address(self) -> Option<Ipv4Addr> {
         match self {
             Self::Discover(address) | Self::Request(_, address) => address,
@@ -115,7 +115,8 @@ fn client_state(
 }
 
 /// Returns the client identifier (option 61) of a message; an error when a lease cannot store it.
-/// One in pieces is longer than 255 bytes, more than a lease can store.
+/// An identifier in several pieces (RFC 3396) is longer than 255 bytes, more than a lease can
+/// store.
 pub(super) fn client_id<'m>(message: &Message<'m>) -> Result<Option<&'m [u8]>, DropReason> {
     match message.client_id().filter(|id| !id.is_empty()) {
         Some(id) => id.as_slice().map(Some).ok_or(DropReason::ClientIdTooLong),
@@ -123,8 +124,8 @@ pub(super) fn client_id<'m>(message: &Message<'m>) -> Result<Option<&'m [u8]>, D
     }
 }
 
-/// Returns the address by which the server identifies itself to this client: the override of the
-/// relay agent (RFC 5107), else its own address.
+/// Returns the address by which the server identifies itself to this client: the Server Identifier
+/// Override of the relay agent (sub-option 11 of option 82, RFC 5107), else its own address.
 pub(super) fn server_identifier(view: &PacketView4<'_>) -> Ipv4Addr {
     view.relay_agent_information()
         .and_then(relay::server_identifier_override)

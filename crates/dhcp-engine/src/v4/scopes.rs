@@ -18,11 +18,14 @@ use crate::scope_terms::referred_class_names;
 pub struct CompiledClassTerms4 {
     /// Options that the class sets for its members.
     pub options: ScopeOptions<u8>,
-    /// Limits of the lifetimes of the members' leases, with precedence over those of the subnet.
+    /// Limits of the lifetimes of the class members' leases (`valid-lifetime`), with precedence
+    /// over those of the subnet.
     pub valid_lifetime: Option<Lifetime>,
-    /// Lifetime of the leases that offers to the class's members make, in seconds.
+    /// Lifetime of the leases that DHCPOFFERs to the class's members make, in seconds
+    /// (`offer-lifetime`).
     pub offer_lifetime_s: Option<u32>,
-    /// Boot fields of replies to the members, with precedence over those of the subnet.
+    /// Boot fields of replies to the class members (`siaddr`, `sname`, `file`), with precedence
+    /// over those of the subnet.
     pub boot: BootTerms,
 }
 
@@ -67,8 +70,8 @@ pub(super) fn classes_of(config: &Dhcp4) -> Classes {
     Classes::compile(&config.client_classes, names)
 }
 
-/// Returns the compiled expression that makes the flex-id hook's identifiers, when the hook is
-/// active.
+/// Returns the compiled expression that makes the identifiers of Kea's flex-id hook
+/// (`identifier-expression`), when the hook is active.
 pub(super) fn flex_id_of(config: &Dhcp4, classes: &Classes) -> Option<StringProgram> {
     if !config.global.hooks.contains(&Hook::FlexId) {
         return None;
@@ -86,9 +89,9 @@ pub(super) fn hosts_of(config: &Dhcp4, classes: &Classes) -> Hosts<V4, HostTerms
     Hosts::<V4, _>::compile(global.into_iter().chain(in_subnets), classes)
 }
 
-/// Returns the addresses that clients only get by naming them: those reserved for other clients,
-/// those that the operator keeps out of use, and reserved addresses outside of pools, so that they
-/// can be leased at all.
+/// Returns the addresses that clients only get by naming them: those reserved for a client, those
+/// that `exclude-first-last-24` keeps out of use, and reserved addresses outside of pools, so that
+/// they can be leased at all.
 pub(super) fn set_aside(config: &Dhcp4, specs: &[PoolSpec]) -> Vec<Ipv4Addr> {
     let mut addresses = Vec::new();
     for subnet in &config.subnets {

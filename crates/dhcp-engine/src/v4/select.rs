@@ -6,9 +6,9 @@ use super::Snapshot;
 use crate::classify::{ClassSet, PacketView4};
 use crate::prefixes::SubnetIndex;
 
-/// Returns the subnet of a DHCPv4 message: that of the link it names (option 82.5 or 118), of its
-/// relay agent, or of the link that it was received over; and of those the first that serves
-/// clients in these classes.
+/// Returns the subnet of a DHCPv4 message: that of the link it names (sub-option 5 of option 82,
+/// RFC 3527; option 118, RFC 3011), of its relay agent, or of the link that it was received over;
+/// of several, the first that serves clients in these classes.
 pub(super) fn subnet(
     snapshot: &Snapshot,
     view: &PacketView4<'_>,
@@ -32,9 +32,9 @@ pub(super) fn subnet(
     snapshot.subnet_of_relay(relay, classes).or_else(|| snapshot.subnet_of_address(relay, classes))
 }
 
-/// Returns the subnet of a client that sends without a relay agent. A client that sends to the
-/// server's address has an address itself, which identifies its subnet. A client that sends to all
-/// stations may have an address of another link, so the interface identifies the subnet.
+/// Returns the subnet of a DHCPv4 client that sends without a relay agent. A client that sends to
+/// the server's address has an address itself, which identifies its subnet. A client that sends to
+/// all stations may have an address of another link, so the interface identifies the subnet.
 fn subnet_of_direct(
     snapshot: &Snapshot,
     view: &PacketView4<'_>,

@@ -39,8 +39,8 @@ pub struct Snapshot {
     pool_names: Vec<Option<Box<NameTerms>>>,
     pool_subnets: Vec<SubnetIndex>,
     networks: Vec<ScopeTerms<u8>>,
-    /// True if any pool, subnet or network of the configuration is for clients of some classes
-    /// only.
+    /// True if any pool, subnet or shared network of the configuration is for clients of some
+    /// classes only (`client-classes`).
     has_guards: bool,
     /// Client classes of the configuration, compiled.
     pub classes: Classes,
@@ -48,38 +48,44 @@ pub struct Snapshot {
     class_terms: Vec<CompiledClassTerms4>,
     /// Hosts with reservations, of all scopes of the configuration.
     pub hosts: Hosts<V4, HostTerms<V4>>,
-    /// Kinds of identifiers by which clients' hosts are looked up, in order.
+    /// Kinds of identifiers by which clients' hosts are looked up, in order
+    /// (`host-reservation-identifiers`).
     pub host_identifiers: Vec<IdentifierKind>,
-    /// True if hosts of the global scope are looked up before the subnet is selected.
+    /// True if hosts of the global scope are looked up before the subnet is selected
+    /// (`early-global-reservations-lookup`).
     pub looks_up_global_host_early: bool,
-    /// Expression that makes the flex-id hook's identifiers; `None` when the hook is not active.
+    /// Expression that makes the identifiers of Kea's flex-id hook (`identifier-expression`);
+    /// `None` when the hook is not active.
     pub flex_id: Option<StringProgram>,
-    /// True if flex-id identifiers replace client identifiers.
+    /// True if flex-id identifiers replace client identifiers (`replace-client-id`).
     pub flex_id_replaces_client_id: bool,
     /// True if flex-id identifiers look like client identifiers that hold a DUID.
     pub flex_id_is_like_a_duid: bool,
-    /// True if the server serves BOOTP clients.
+    /// True if the server serves BOOTP clients (Kea's hook library `libdhcp_bootp.so`).
     pub serves_bootp: bool,
     /// Options that the global scope sets.
     pub options: ScopeOptions<u8>,
-    /// Time for which a DHCPOFFER holds its address, in nanoseconds.
+    /// Time for which a DHCPOFFER holds its address in memory, in nanoseconds.
     pub hold_ns: u64,
     /// Time for which a declined address stays out of use, in seconds (`decline-probation-period`).
     pub decline_probation_s: u32,
-    /// True if replies repeat the client identifier of the request (RFC 6842).
+    /// True if replies repeat the client identifier of the request (RFC 6842; `echo-client-id`).
     pub echo_client_id: bool,
-    /// True if the server refuses clients that no subnet serves.
+    /// True if the server refuses clients that no subnet serves (global `authoritative`).
     pub is_authoritative: bool,
-    /// True if the server ignores the link selection of relay agents (RFC 3527).
+    /// True if the server ignores the link selection of relay agents (RFC 3527;
+    /// `ignore-rai-link-selection`).
     pub ignores_link_selection: bool,
-    /// Mode in which options that do not match their definitions are parsed.
+    /// Mode in which options that do not match their definitions are parsed
+    /// (`lenient-option-parsing`).
     pub parsing: OptionParsing,
-    /// True if clients that renew past their relay agent count as if it had sent their messages
-    /// (`stash-agent-options`).
+    /// True if messages of clients that renew past their relay agent count as if the agent had
+    /// forwarded them (`stash-agent-options`).
     pub stashes_agent_options: bool,
-    /// True if clients that chose another server are served like those that chose this one.
+    /// True if clients that chose another server (option 54) are served like those that chose this
+    /// one (`ignore-dhcp-server-identifier`).
     ignores_server_id: bool,
-    /// Server identifiers that the operator configured in any scope, ascending.
+    /// Server identifiers (option 54) that the operator configured in any scope, ascending.
     server_ids: Vec<Ipv4Addr>,
     /// Subnets at which allocation begins in shared networks.
     pub preference: Preference,
@@ -92,23 +98,27 @@ pub struct Subnet {
     pub id: u32,
     /// True if the subnet belongs to a shared network.
     pub is_in_network: bool,
-    /// True if any scope on the subnet's link is for clients of some classes only.
+    /// True if any pool, subnet or network on the subnet's link is for clients of some classes
+    /// only.
     is_link_guarded: bool,
     /// Mask of the subnet's prefix.
     pub mask: Ipv4Addr,
-    /// Limits of the lifetimes of the subnet's leases.
+    /// Limits of the lifetimes of the subnet's leases (`valid-lifetime`).
     pub valid_lifetime: Lifetime,
-    /// Used part of the subnet's pools from which on leases are short; `None` when they never are.
+    /// Used part of the subnet's pools, 0 to 1, from which on leases are short
+    /// (`adaptive-lease-time-threshold`); `None` when they never are.
     pub adaptive_threshold: Option<f64>,
-    /// Configured T1 of the subnet's leases, in seconds.
+    /// Configured T1 of the subnet's leases, in seconds (`renew-timer`).
     pub renew_timer_s: Option<u32>,
-    /// Configured T2 of the subnet's leases, in seconds.
+    /// Configured T2 of the subnet's leases, in seconds (`rebind-timer`).
     pub rebind_timer_s: Option<u32>,
-    /// T1 and T2 as parts of the lease's lifetime, when they are calculated.
+    /// T1 and T2 as parts of the lease's lifetime, 0 to 1, when they are calculated
+    /// (`calculate-tee-times`).
     pub tee_parts: Option<(f64, f64)>,
-    /// Policy for repeating the subnet's leases instead of renewing them.
+    /// Policy for repeating the subnet's leases instead of renewing them (`cache-threshold`).
     pub repeat: RepeatPolicy,
-    /// True if the server may refuse clients in the name of the network (RFC 2131 §4.3.2).
+    /// True if the server may refuse clients of the subnet whose leases it does not know (RFC 2131
+    /// §4.3.2; `authoritative`).
     pub is_authoritative: bool,
     /// True if client identifiers distinguish the subnet's clients (`match-client-id`).
     pub match_client_id: bool,
@@ -116,15 +126,17 @@ pub struct Subnet {
     pub boot: BootTerms,
     /// Settings for the names of the subnet's clients.
     names: NameTerms,
-    /// Lifetime of the leases that offers in the subnet make, in seconds; 0 = offers make none.
+    /// Lifetime of the leases that DHCPOFFERs in the subnet make, in seconds (`offer-lifetime`); 0
+    /// = offers make none.
     pub offer_lifetime_s: u32,
-    /// Class guard and options of the subnet.
+    /// Required client classes, additional classes and options of the subnet.
     pub scope: ScopeTerms<u8>,
-    /// Reservation modes of the subnet.
+    /// Reservation modes of the subnet (`reservations-global` and others).
     pub reservation_modes: ReservationModes,
     /// True if the subnet's leases store relay agent information (`store-extended-info`).
     pub stores_extended_info: bool,
-    /// True if leases of any subnet on the link store relay agent information.
+    /// True if leases of any subnet on the link store relay agent information
+    /// (`store-extended-info`).
     pub is_link_storing: bool,
     /// First and last address of the subnet's prefix, as numbers.
     bounds: (u32, u32),
@@ -234,7 +246,8 @@ impl Snapshot {
         self.pool_subnets[pool.0 as usize]
     }
 
-    /// Returns the terms of the pool at an index: its class guard and options.
+    /// Returns the terms of the pool at an index: its required client classes, additional classes
+    /// and options.
     #[must_use]
     pub fn pool(&self, pool: PoolIndex) -> &ScopeTerms<u8> {
         &self.pool_terms[pool.0 as usize]
@@ -333,7 +346,8 @@ impl Snapshot {
         self.ignores_server_id || self.server_ids.binary_search(&address).is_ok()
     }
 
-    /// Returns the pool that contains `address`, among those that share a link with `subnet`.
+    /// Returns the pool that contains `address`, among the pools of the subnets that share a link
+    /// with `subnet`.
     #[must_use]
     pub fn find_pool(&self, subnet: SubnetIndex, address: Ipv4Addr) -> Option<PoolLocation> {
         self.links.find_pool(subnet, u32::from(address))
@@ -397,8 +411,8 @@ fn links_of(config: &Dhcp4) -> Links<u32> {
     links
 }
 
-/// Returns every server identifier (option 54) that is configured in a scope that Kea considers:
-/// all scopes but pools and reservations.
+/// Returns every server identifier (option 54) that the configuration sets in any scope but pools
+/// and reservations, which Kea does not consider.
 fn server_ids_of(config: &Dhcp4) -> Vec<Ipv4Addr> {
     let subnets = config.subnets.iter().map(|subnet| &subnet.options);
     let networks = config.networks.iter().map(|network| &network.options);

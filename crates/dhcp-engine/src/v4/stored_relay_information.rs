@@ -57,7 +57,8 @@ fn is_renewed_directly(message: &Message<'_>) -> bool {
 }
 
 /// Appends to `target` the relay agent's sub-options in the user context of a lease; `None` when it
-/// has none. Older versions of Kea have them in the place where newer ones have an object.
+/// has none. Older versions of Kea have the sub-options in the place where newer ones have a JSON
+/// object.
 fn read(context: &str, target: &mut Vec<u8>) -> Option<()> {
     let stored_text = json_text::member(json_text::member(context, "ISC")?, "relay-agent-info")?;
     let text = json_text::member(stored_text, "sub-options").unwrap_or(stored_text);

@@ -36,12 +36,14 @@ pub const COMMIT_TRIES_MAX: u8 = 8;
 /// Step that a DHCPv4 transaction needs next, or its outcome.
 #[derive(Debug)]
 pub enum Dhcp4TransactionStep<'t> {
-    /// Fetch the facts for these keys and step with [`Dhcp4TransactionInput::Facts`].
+    /// Fetch the slots and free addresses for these keys, then step with
+    /// [`Dhcp4TransactionInput::Facts`].
     Fetch(FetchKeys<'t>),
     /// Commit all of these changes and step with [`Dhcp4TransactionInput::Committed`].
     Commit(Dhcp4MessageChanges<'t>),
-    /// Set aside an address that is reserved for another client, and commit the changes, if any;
-    /// step with [`Dhcp4TransactionInput::Committed`].
+    /// Mark an address that is reserved for another client as one that no client gets from a search
+    /// of the pools, and commit the changes, if any; then step with
+    /// [`Dhcp4TransactionInput::Committed`].
     SetAside(Ipv4Addr, Option<Dhcp4MessageChanges<'t>>),
     /// End of the transaction, with its outcome.
     Done(Dhcp4TransactionOutcome),
@@ -81,11 +83,12 @@ impl<'t> Dhcp4MessageChanges<'t> {
 /// Outcome of a DHCPv4 transaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Dhcp4TransactionOutcome {
-    /// Reply to send once its row epoch is settled.
+    /// Reply to send once its row epoch is settled (its lease rows are durable).
     Reply(Reply),
-    /// Silence, by the rules of the protocol (RELEASE, DECLINE, an offer not taken).
+    /// Silence: the protocol requires no reply (DHCPRELEASE, DHCPDECLINE, an offer not taken).
     Silence,
-    /// Delay: the slot's last row is not settled; run the message again after this epoch.
+    /// Delay: the last row of the lease is not durable yet; run the message again once this row
+    /// epoch has settled.
     Wait(u64),
     /// Delay: hosts that the transaction needs are not looked up yet; run the message again when
     /// they are.
@@ -152,7 +155,7 @@ pub struct Transaction<'m> {
 enum Dhcp4PreparatoryCommit {
     /// Hold of a candidate while the reservations of its address are looked up.
     Hold,
-    /// Return of an address that is reserved for another client.
+    /// Return of an address that the client held and that is reserved for another client.
     SetAside,
 }
 
@@ -163,15 +166,15 @@ enum Dhcp4CandidateRequest {
     Nothing,
     /// Request for a free address only when the client has no slot at all.
     SpareCandidate,
-    /// Request for a free address: none that the client has or requested will do.
+    /// Request for a free address: no address that the client has or requested will do.
     Candidate,
-    /// No request, since no free address was left: addresses of further reservations of the client
+    /// No request, since no free address was left: an address of another reservation of the client
     /// may do.
     Reserved,
 }
 
-/// Returns true if any subnet of the link that is open to the client counts client identifiers: as
-/// in Kea, they identify clients in all subnets of the link then.
+/// Returns true if any subnet of the link that is open to the client has `match-client-id` true: as
+/// in Kea, client identifiers identify clients in all subnets of the link then.
 fn counts_client_ids(snapshot: &Snapshot, subnet: SubnetIndex, classes: &ClassSet) -> bool {
     let mut link = snapshot.link_subnets(subnet).iter();
     link.any(|&at| snapshot.subnet(at).match_client_id && snapshot.admits(at, classes))
@@ -179,8 +182,8 @@ fn counts_client_ids(snapshot: &Snapshot, subnet: SubnetIndex, classes: &ClassSe
 
 impl<'m> Transaction<'m> {
     /// Begins the transaction of the DHCPv4 message in `view`: finds its intent, the identity,
-    /// classes and hosts of its client, and its subnet. `known` and `flex` are filled anew. When
-    /// hosts that it needs are not looked up yet ([`HostBook::has_missed`]), the caller must
+    /// classes and hosts of its client, and its subnet. `client_facts` and `flex` are filled anew.
+    /// When hosts that it needs are not looked up yet ([`HostBook::has_missed`]), the caller must
     /// discard the result, also an error.
     ///
     /// # Errors
@@ -256,8 +259,9 @@ impl<'m> Transaction<'m> {
         Ok(transaction)
     }
 
-    /// Prepares all that needs no facts: refusals by class, clients that do without IPv4, the
-    /// subnet at which the search for an address begins, and the data that the lease stores.
+    /// Prepares all that needs no facts: refusals by class, clients that do without IPv4 (RFC
+    /// 8925), the subnet at which the search for an address begins, and the data that the lease
+    /// stores.
     fn prepare(&mut self) -> Result<(), DropReason> {
         let Some(subnet) = self.subnet else { return Ok(()) };
         let kind = match self.intent {
@@ -305,7 +309,7 @@ impl<'m> Transaction<'m> {
     }
 
     /// Returns the subnet that lets the client do without IPv4 (RFC 8925), if the client requests
-    /// that: Kea looks in the subnets' own options and the network's.
+    /// option 108. As in Kea, such a subnet or its shared network configures option 108.
     fn ipv6_only_subnet(&self, subnet: SubnetIndex) -> Option<SubnetIndex> {
         let has = |options: &ScopeOptions<u8>| {
             !options.standard().entries_for(option::IPV6_ONLY_PREFERRED).is_empty()
@@ -507,7 +511,8 @@ impl<'m> Transaction<'m> {
         Dhcp4TransactionStep::SetAside(slot.address, is_own_hold.then(unhold))
     }
 
-    /// Continues after a preparatory commit; a refusal means that other transactions were faster.
+    /// Continues after a commit that only prepared a decision (a hold, or setting an address
+    /// aside); a refusal means that other transactions were faster.
     fn prepared(&mut self, result: Result<Receipt, CommitRefusal>) -> Dhcp4TransactionStep<'_> {
         match (self.preparing.take(), result) {
             (_, Err(CommitRefusal::Failed)) => {
@@ -634,14 +639,14 @@ pub fn drive(
     }
 }
 
-/// Returns true if the message was sent by a client itself to all servers on its link.
+/// Returns true if the client itself broadcast the message, without a relay agent.
 fn is_direct_broadcast(view: &PacketView4<'_>) -> bool {
     view.ingress.is_broadcast && view.message.giaddr().is_unspecified()
 }
 
 /// Returns the kind of reply to a client that no subnet serves. Kea refuses each such client that
-/// requests a lease, unless another server may well know the client: one that restarted, when the
-/// server is not authoritative, or one that asks all servers to renew its lease.
+/// requests a lease, unless another server may well know the client: one in INIT-REBOOT, when the
+/// server is not `authoritative`, or one in REBINDING, which broadcasts its request.
 fn reply_to_stranger(
     snapshot: &Snapshot,
     intent: Dhcp4Intent,

@@ -20,7 +20,8 @@ const BLOCK_MAX: usize = HEAD_LEN + DATA_MAX;
 /// Largest length of a DHCPv4 option in one piece, in bytes.
 const OPTION_MAX: usize = 255;
 
-/// Returns the vendors that the client's message names and the sub-options that it requests.
+/// Returns the vendors that the client's message names (options 124 and 125, RFC 3925) and the
+/// sub-options that it requests.
 pub(super) fn query(message: &Message<'_>) -> VendorQuery<impl Iterator<Item = u8> + Clone> {
     let mut vendors = Vendors::default();
     let mut requested = CodeSet::default();
@@ -34,7 +35,7 @@ pub(super) fn query(message: &Message<'_>) -> VendorQuery<impl Iterator<Item = u
 }
 
 /// Reads the data of vendors in an option, each after its enterprise number and length, up to data
-/// that are cut off. `requested` gets the codes that CableLabs' sub-option requests.
+/// that are cut off. `requested` gets the codes that CableLabs' sub-option 1 lists.
 fn read(mut octets: impl Iterator<Item = u8>, vendors: &mut Vendors, requested: &mut CodeSet) {
     let mut head = [0; HEAD_LEN];
     'vendors: loop {
@@ -62,11 +63,12 @@ fn read(mut octets: impl Iterator<Item = u8>, vendors: &mut Vendors, requested: 
 #[derive(Debug)]
 pub(super) struct Dhcp4OptionWriter<'w, 'b> {
     writer: &'w mut MessageWriter<'b>,
-    /// Option 125 of the vendor that was begun last: enterprise number, length, sub-options.
+    /// Value of option 125 for the vendor that was begun last: enterprise number, length,
+    /// sub-options.
     block: [u8; BLOCK_MAX],
     /// Length of the content of `block`, in bytes.
     len: usize,
-    /// True if the vendor's option has to be written even without sub-options.
+    /// True if the vendor's option 125 has to be written even without sub-options.
     is_due: bool,
     /// Codes of the options written so far.
     written: CodeSet,

@@ -8,14 +8,16 @@ use dhcp_wire::v6::{self as wire, Message, StatusCode};
 use super::lifetimes::Lifetimes;
 use crate::prefixes::SubnetIndex;
 
-/// Largest number of identity associations of one message that get leases. The rest are refused.
+/// Largest number of identity associations (IA_NA, IA_PD; RFC 9915 §12) of one message that get
+/// leases. The rest are refused.
 pub const ASSOCIATIONS_MAX: usize = 8;
-/// Largest number of candidates that are claimed for one association, one after another, while
-/// earlier associations take them.
+/// Largest number of free addresses or prefixes that the server claims for one identity
+/// association, one after another, while earlier associations of the message take them.
 pub(super) const CLAIMS_MAX: u8 = ASSOCIATIONS_MAX as u8;
-/// Largest number of leases of an association that one message takes back.
+/// Largest number of leases of an identity association that one message ends.
 pub(super) const WITHDRAWN_MAX: usize = 2;
-/// Largest number of associations that one message refuses one by one. Further ones get no answer.
+/// Largest number of identity associations of one message that the reply refuses one by one. The
+/// reply does not mention further ones.
 pub const REFUSED_MAX: usize = 16;
 
 /// Identity association (IA) of a DHCPv6 message, with what is decided about it.
@@ -23,35 +25,36 @@ pub const REFUSED_MAX: usize = 16;
 pub struct MessageAssociation<'m> {
     /// Identity association as the client sent it.
     pub ia: wire::Ia<'m>,
-    /// Kind of lease that the association is for: address or prefix.
+    /// Kind of lease that the identity association is for: address (IA_NA) or prefix (IA_PD).
     pub kind: ResourceKind,
     /// IAID under which the association's leases are stored.
     pub(super) iaid: u32,
     /// Addresses or prefixes that the client requests first for the association, at most two, in
     /// the form in which it can get them.
     pub(super) hints: [Option<Resource>; 2],
-    /// Prefix length that the client requests, in bits.
+    /// Prefix length that the client requests for the identity association, in bits.
     pub(super) requested_len: Option<u8>,
     /// Lifetimes that the client sends with its first hint, in seconds; 0 where the client requests
     /// none.
     pub(super) requested_lifetimes: Lifetimes,
     pub(super) candidate_request: Dhcp6CandidateRequest,
     pub(super) is_fetched: bool,
-    /// Number of candidates that were claimed for the association and that it could not have, since
-    /// earlier associations take them.
+    /// Number of free addresses or prefixes that were claimed for the identity association and that
+    /// it could not have, since earlier associations of the message take them.
     pub(super) claims: u8,
-    /// True while an earlier association takes the current candidate of this association.
+    /// True while an earlier association of the message takes the free address or prefix that was
+    /// claimed for this one.
     pub(super) has_candidate_conflict: bool,
-    /// Slot that the association will get, with its location.
+    /// Slot (address or prefix) that the identity association will get, with its location.
     pub(super) chosen: Option<(SlotView, ResourceLocation)>,
-    /// True if the association's lease is repeated instead of renewed.
+    /// True if the identity association's lease is repeated instead of renewed (`cache-threshold`).
     pub(super) is_repeated: bool,
     /// Subnet in which the search for the association began, and true if any pool was open to it;
     /// set when the association got nothing from pools.
     pub(super) failed_search: Option<(SubnetIndex, bool)>,
-    /// Addresses or prefixes that the association had and loses.
+    /// Addresses or prefixes that the identity association had and loses.
     pub(super) withdrawn: [Option<Resource>; WITHDRAWN_MAX],
-    /// Outcome of the association, for the reply.
+    /// Outcome of the identity association, for the reply.
     pub result: AssociationResult,
 }
 
@@ -64,7 +67,7 @@ pub(super) enum Dhcp6CandidateRequest {
     SpareCandidate,
     /// Request for a free address or prefix: none that the association has or requested will do.
     Candidate,
-    /// No request, since no free address or prefix was left: further reservations of the client may
+    /// No request, since no free address or prefix was left: another reservation of the client may
     /// do.
     Reserved,
 }
@@ -74,7 +77,8 @@ pub(super) enum Dhcp6CandidateRequest {
 pub enum AssociationResult {
     /// Grant of a lease or an offer to the association.
     Granted(Grant),
-    /// Status in the reply: the association gets no lease, or the server did what it requested.
+    /// Status code in the reply (RFC 9915 §21.13): the association gets no lease, or the server did
+    /// what the client requested.
     Status(StatusCode),
 }
 
@@ -111,8 +115,8 @@ pub struct Associations<'m> {
 }
 
 impl<'m> Associations<'m> {
-    /// Returns an empty list of associations. A constant would be copied whole; this writes only
-    /// the marks of empty entries.
+    /// Returns an empty list of associations. The function writes only the marks of empty entries,
+    /// where a constant would be copied whole.
     pub(super) fn new() -> Self {
         Self {
             leased: core::array::from_fn(|_| None),
@@ -125,7 +129,7 @@ impl<'m> Associations<'m> {
     /// Adds the associations of `message`, addresses before prefixes as in Kea; of those with the
     /// same kind and IAID, the first counts. `wants_lease`: the server will look for a free address
     /// or prefix where the client names none. `ignores_iaid`: the only association of its kind
-    /// counts as number 0.
+    /// counts as IAID 0 (flex-id hook, `ignore-iaid`).
     pub(super) fn read(&mut self, message: &Message<'m>, wants_lease: bool, ignores_iaid: bool) {
         for ia in message.ias() {
             let kind = match ia.kind {
@@ -218,7 +222,7 @@ impl<'m> Associations<'m> {
         self.leased[..self.count].iter_mut().flatten()
     }
 
-    /// Returns the association that gets leases at position `at`.
+    /// Returns the identity association at position `at` among those that get leases.
     pub(super) fn get(&self, at: usize) -> Option<&MessageAssociation<'m>> {
         self.leased.get(at)?.as_ref()
     }
@@ -227,13 +231,14 @@ impl<'m> Associations<'m> {
         self.leased.get_mut(at)?.as_mut()
     }
 
-    /// Returns kind and IAID of the message's associations that are refused unseen: temporary ones,
-    /// and those beyond the limit.
+    /// Returns kind and IAID of the message's associations that are refused unseen: those for
+    /// temporary addresses (IA_TA), and those beyond [`ASSOCIATIONS_MAX`].
     pub fn refused(&self) -> impl Iterator<Item = (wire::IaKind, u32)> {
         self.refused[..self.refused_count].iter().flatten().copied()
     }
 
-    /// Returns the first association whose slots are not fetched yet, with its position.
+    /// Returns the first identity association whose slots are not fetched yet from the lease store,
+    /// with its position.
     pub(super) fn next_unfetched(&mut self) -> Option<(usize, &mut MessageAssociation<'m>)> {
         self.iter_mut().enumerate().find(|(_, association)| !association.is_fetched)
     }

@@ -8,7 +8,7 @@ use super::association::Grant;
 /// Planned change of a lease, of which only the lifetimes are known so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planned {
-    /// Position of the association whose lease changes.
+    /// Position of the identity association whose lease changes, among those of the message.
     pub(super) at: usize,
     pub(super) address: Resource,
     pub(super) expected_version: u32,
@@ -17,7 +17,7 @@ pub(super) struct Planned {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PlannedAction {
-    /// Action on the slot that needs no grant.
+    /// Action on the slot that grants no lease, such as a release.
     Plain(Action<'static>),
     /// Lease that a grant describes.
     Lease(Grant),
@@ -39,7 +39,8 @@ impl Dhcp6MessageChanges {
         self.len == 0
     }
 
-    /// Adds a change of `slot` for the association at `at`; returns false when the list is full.
+    /// Adds a change of `slot` for the identity association at position `at`; returns false when
+    /// the list is full.
     pub(super) fn push(&mut self, at: usize, slot: &SlotView, action: PlannedAction) -> bool {
         let Some(item) = self.items.get_mut(self.len) else { return false };
         let (address, expected_version) = (slot.address, slot.version);

@@ -19,8 +19,8 @@ pub(super) struct Choice<'c, 'm> {
 }
 
 impl Choice<'_, '_> {
-    /// Returns the row epoch to wait for when an address or prefix that the association could have
-    /// is being released.
+    /// Returns the row epoch to wait for when an address or prefix that the identity association
+    /// could have is being released, until the release is durable.
     pub(super) fn releasing(&self, facts: &Facts) -> Option<u64> {
         let mut mine = facts.client_slots();
         mine.find(|slot| {
@@ -30,10 +30,10 @@ impl Choice<'_, '_> {
         .map(|slot| slot.row_epoch)
     }
 
-    /// Returns the best slot for the association, with its location: the claimed candidate; else a
-    /// reserved one, the association's running lease, one that it requests, its hold, its ended
-    /// lease, one that it had. A candidate is only claimed when no other would do, and a claim must
-    /// be used.
+    /// Returns the best slot for the identity association, with its location: the free address or
+    /// prefix claimed for it; else a reserved one, its running lease, one that it requests, one
+    /// held for it by an offer, its ended lease, one that it had. A free one is only claimed when
+    /// no other would do, and a claim must be used.
     pub(super) fn best<'f>(&self, facts: &'f Facts) -> Option<(&'f SlotView, ResourceLocation)> {
         let mut best = None;
         let mut best_key = None;
@@ -72,8 +72,8 @@ impl Choice<'_, '_> {
         usize::from(!self.association.hints.contains(&Some(slot.address)))
     }
 
-    /// Returns the rank of a slot for the association, 0 the best; `None` when the association
-    /// cannot have it.
+    /// Returns the rank of a slot for the identity association, 0 the best; `None` when the
+    /// association cannot have it.
     fn rank(&self, slot: &SlotView, location: ResourceLocation, is_candidate: bool) -> Option<u8> {
         let is_mine = slot.owner == SlotOwner::Requester;
         let is_requested = self.association.hints.contains(&Some(slot.address));
@@ -162,8 +162,8 @@ impl Transaction<'_> {
     }
 
     /// Returns the addresses or prefixes of further reservations of the client in pools of its
-    /// link. In a subnet, the first host that its identifiers lead to counts, but no other client
-    /// may have those of the others.
+    /// link. Of several hosts in one subnet that its identifiers match, the first one counts, but
+    /// no other client may have the addresses and prefixes of the others.
     pub(super) fn further_reserved(&self, kind: ResourceKind) -> impl Iterator<Item = Resource> {
         let client = &self.client;
         let reserved_resources =
@@ -240,15 +240,16 @@ impl Transaction<'_> {
         granted.map(|(_, location)| location.subnet).or(self.client.subnet)
     }
 
-    /// Returns true if the subnet in which allocation for an association begins depends on the
-    /// associations that were decided before.
+    /// Returns true if the subnet in which allocation for an identity association begins depends on
+    /// the associations of the message that were decided before.
     pub(super) fn follows_earlier_grants(&self) -> bool {
         let is_network = |subnet| self.snapshot.link_subnets(subnet).len() > 1;
         self.associations.len() > 1 && self.client.subnet.is_some_and(is_network)
     }
 
-    /// Returns the subnet of the new lease of the association before position `at`: as in Kea, so
-    /// that a client has its addresses and prefixes from one subnet where that is possible.
+    /// Returns the subnet of the new lease of the identity association before position `at`.
+    /// Allocation begins there, as in Kea, so that a client has its addresses and prefixes from one
+    /// subnet where that is possible.
     fn earlier_grant_subnet(&self, at: usize) -> Option<SubnetIndex> {
         let before = self.associations.iter().take(at);
         let is_new = |slot: &SlotView| {
@@ -277,7 +278,8 @@ impl Transaction<'_> {
 
 impl Transaction<'_> {
     /// Adds the client classes that depend on the leases, once these are known: those of the host
-    /// that counts in a shared network, and the additional ones of pools, subnet and network.
+    /// that counts in a shared network, and the `evaluate-additional-classes` of pools, subnet and
+    /// network.
     pub(super) fn finish_classes(&mut self) {
         let snapshot = self.snapshot;
         let Some(served) = self.served_subnet() else { return };

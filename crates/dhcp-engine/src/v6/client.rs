@@ -15,7 +15,8 @@ use crate::hosts::{ClientHosts, HostBook, HostIndex, HostSubnet, Identifiers};
 use crate::omission::Omissions;
 use crate::prefixes::SubnetIndex;
 
-/// Scratch memory for the facts about a DHCPv6 client. Each shard has one, which it reuses.
+/// Scratch memory for the facts about a DHCPv6 client. Each shard (server thread) has one, which it
+/// reuses.
 #[derive(Debug, Default)]
 pub struct Dhcp6ClientScratch {
     pub(super) classes: ClassSet,
@@ -42,7 +43,7 @@ pub(super) struct Buffers<'m> {
     pub(super) pools: &'m mut Vec<PoolIndex>,
     pub(super) name: &'m mut String,
     pub(super) context: &'m mut String,
-    /// Omissions from the client's leases because of size limits.
+    /// Omissions from the client's leases because of size limits of lease fields.
     pub(super) omissions: &'m mut Omissions,
 }
 
@@ -84,7 +85,7 @@ pub(super) struct RequestingClient<'m> {
     pub(super) identifiers: Identifiers<'m>,
     /// Hosts with reservations, of the configuration and of the cache.
     pub(super) hosts: HostBook<'m, V6>,
-    /// True if the client is in the class REJECT.
+    /// True if the client is in the built-in class `REJECT`.
     pub(super) is_rejected: bool,
 }
 
@@ -165,13 +166,14 @@ impl<'m> RequestingClient<'m> {
     }
 }
 
-/// Returns an error for a client in the class DROP, whose messages get no reply.
+/// Returns an error for a client in the built-in class `DROP`, whose messages get no reply.
 fn refuse_dropped(classes: &ClassSet) -> Result<(), DropReason> {
     if classes.contains(Classes::DROP) { Err(DropReason::Filtered) } else { Ok(()) }
 }
 
-/// Returns the DUID under which the client's leases are stored: the client's, or with
-/// `replace-client-id` a DUID that Kea derives from the flexible identifier.
+/// Returns the DUID under which the client's leases are stored: the client's, or, with
+/// `replace-client-id` of Kea's flex-id hook, two zero bytes and the flexible identifier, as in
+/// Kea.
 fn lease_duid<'m>(
     snapshot: &Snapshot,
     client_duid: &'m [u8],

@@ -17,11 +17,12 @@ use crate::prefixes::SubnetIndex;
 /// Decision that the facts of an identity association lead to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decision {
-    /// Grant this slot to the association.
+    /// Grant the address or prefix of this slot to the identity association.
     Take(SlotView, ResourceLocation),
-    /// Grant nothing to the association and reply with this status.
+    /// Grant nothing to the identity association and reply with this status code (RFC 9915 §21.13).
     Status(StatusCode),
-    /// Change all leases of the association that the client names and has by this action.
+    /// Apply this action, a release or a decline, to all leases of the identity association that
+    /// the client names and has.
     GiveUp(Action<'static>),
     /// Fetch a free address or prefix, then decide again.
     NeedCandidate,
@@ -77,9 +78,10 @@ pub(super) fn decide(
     }
 }
 
-/// Decides on a CONFIRM (RFC 9915 §18.3.3): the reply is success when all addresses fit the link,
-/// whichever client has them. Temporary ones count, prefixes do not. If no subnet is known, another
-/// server may know the link, so there is no reply; Kea replies that they do not fit.
+/// Decides on a CONFIRM (RFC 9915 §18.3.3): the status of the reply is Success when all addresses
+/// fit the link, whichever client has them. Temporary addresses (IA_TA) count, prefixes do not. If
+/// no subnet is known, another server may know the link, so there is no reply; Kea replies
+/// NotOnLink.
 pub(super) fn confirm(transaction: &mut Transaction<'_>) -> Dhcp6TransactionOutcome {
     let ias = transaction.message.ias().filter(|ia| ia.kind != WireKind::Pd);
     let mut addresses = ias.flat_map(|ia| ia.addresses()).peekable();
@@ -95,8 +97,8 @@ pub(super) fn confirm(transaction: &mut Transaction<'_>) -> Dhcp6TransactionOutc
     Dhcp6TransactionOutcome::Reply(0)
 }
 
-/// Decides on RELEASE and DECLINE for an association: the message waits for an earlier change of
-/// the same lease.
+/// Decides on RELEASE and DECLINE for an identity association: the message waits until an earlier
+/// change of the same lease is durable.
 fn give_up(facts: &Facts, action: Action<'static>) -> Decision {
     match facts.client_slots().find(|slot| slot.occupancy == SlotOccupancy::Releasing) {
         Some(slot) => Decision::Wait(slot.row_epoch),
@@ -104,9 +106,9 @@ fn give_up(facts: &Facts, action: Action<'static>) -> Decision {
     }
 }
 
-/// Returns true if the association names an address or prefix for which the store has a row that
-/// the store cannot read. The row may be the client's own, so a fault of the store is no reason to
-/// give the client another address or prefix. Leases that clients declined end.
+/// Returns true if the identity association names an address or prefix for which the lease store
+/// has a row that it cannot read. The row may be the client's own, so a fault of the store is no
+/// reason to give the client another address or prefix.
 fn names_unreadable(association: &MessageAssociation<'_>, facts: &Facts) -> bool {
     let is_unreadable = |slot: &&SlotView| {
         slot.occupancy == SlotOccupancy::Declined && slot.valid_lifetime_s == INFINITE_LIFETIME_S
@@ -116,8 +118,8 @@ fn names_unreadable(association: &MessageAssociation<'_>, facts: &Facts) -> bool
         .any(|slot| association.requested_resources().any(|resource| resource == slot.address))
 }
 
-/// Returns true if the client requests for the association an address that does not fit its link
-/// (RFC 9915 §18.3.2).
+/// Returns true if the client requests for the identity association an address that does not fit
+/// its link (RFC 9915 §18.3.2).
 fn is_off_link(
     transaction: &Transaction<'_>,
     association: &MessageAssociation<'_>,

@@ -12,8 +12,9 @@ pub const SERVER_PORT: u16 = 547;
 pub const CLIENT_PORT: u16 = 546;
 
 /// Returns the destination of the reply to `packet`: the relay agent nearest to the server, on the
-/// server port or on the one that it requests (RFC 8357 §5.2); without relay agents, the client.
-/// The scope of a link-local address is the interface that the message came through.
+/// server port (547) or on the port in its Relay Source Port option (135, RFC 8357 §5.2); without
+/// relay agents, the client. The scope of a link-local address is the interface that the message
+/// came through.
 #[must_use]
 pub fn for_reply(packet: &Packet<'_>, ingress: Ingress) -> SocketAddrV6 {
     let source = ingress.source;

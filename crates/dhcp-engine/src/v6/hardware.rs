@@ -15,14 +15,16 @@ use super::Ingress;
 const ETHERNET: u8 = 1;
 /// Enterprise number of CableLabs, whose sub-options contain hardware addresses of cable modems.
 const CABLE_LABS: u32 = 4491;
-/// Code of CableLabs' sub-option in which a cable modem sends its own hardware address.
+/// Code of CableLabs' sub-option (of the DHCPv6 option 17) in which a cable modem sends its own
+/// hardware address.
 const DEVICE_ID: u16 = 36;
-/// Code of CableLabs' sub-option in which the device that terminates a cable sends the hardware
-/// address of the modem.
+/// Code of CableLabs' sub-option (of the DHCPv6 option 17) in which the cable modem termination
+/// system (CMTS) sends the hardware address of the modem.
 const MODEM_ADDRESS: u16 = 1026;
 
-/// Returns the client's hardware address from the first of `sources` that has one. The server never
-/// sees the frame; Kea derives no address from subscriber identifiers.
+/// Returns the client's hardware address from the first of `sources` (Kea's `mac-sources`) that has
+/// one. The source `raw` never has one, since the server does not see the Ethernet frame; nor has
+/// `subscriber-id`, as in Kea.
 pub(super) fn find_address(
     sources: &[MacSource],
     packet: &Packet<'_>,
@@ -74,7 +76,8 @@ fn from(
     }
 }
 
-/// Returns the value of CableLabs' first sub-option with this code that is not empty.
+/// Returns the value of CableLabs' first sub-option with this code that is not empty, in the vendor
+/// option 17 (RFC 9915 §21.17).
 fn cable_labs(options: Dhcp6OptionIterator<'_>, code: u16) -> Option<&[u8]> {
     let values = options.all(option::VENDOR_OPTS).filter_map(|value| value.split_first_chunk());
     values

@@ -12,7 +12,8 @@ use crate::hosts::ReservationProtocol;
 pub struct ReservedResource {
     /// Reserved address or prefix itself.
     pub resource: Resource,
-    /// Prefix that is excluded from the reserved one (RFC 6603): address and length in bits.
+    /// Prefix that the client must not use within its reserved prefix (RFC 6603,
+    /// `excluded-prefixes`): address and length in bits.
     pub excluded: Option<(Ipv6Addr, u8)>,
 }
 

@@ -9,8 +9,8 @@ use super::DropReason;
 pub enum Dhcp6Intent {
     /// SOLICIT: the client requests an offer.
     Solicit,
-    /// SOLICIT with Rapid Commit, where the subnet allows Rapid Commit: the client gets leases at
-    /// once.
+    /// SOLICIT with the option Rapid Commit (14), where the subnet has `rapid-commit`: the client
+    /// gets leases at once.
     SolicitRapidly,
     /// REQUEST: the client requests the leases that it was offered.
     Request,
@@ -26,12 +26,12 @@ pub enum Dhcp6Intent {
     Confirm,
     /// INFORMATION-REQUEST: the client requests options only.
     Inform,
-    /// ADDR-REG-INFORM: the client registers an address of its own choice.
+    /// ADDR-REG-INFORM (RFC 9686): the client registers an address of its own choice.
     Register,
 }
 
 impl Dhcp6Intent {
-    /// Returns the client's intent in a message; `allows_rapid_commit` is the setting of its
+    /// Returns the client's intent in a message; `allows_rapid_commit` is the `rapid-commit` of its
     /// subnet.
     ///
     /// # Errors
@@ -74,8 +74,8 @@ impl Dhcp6Intent {
         self.wants_lease() && !matches!(self, Self::Solicit)
     }
 
-    /// Returns true if the message extends leases: addresses and prefixes that no longer fit return
-    /// with lifetimes of 0 then.
+    /// Returns true if the message extends leases (RENEW, REBIND): the reply then returns addresses
+    /// and prefixes that no longer fit with lifetimes of 0.
     #[must_use]
     pub const fn extends(self) -> bool {
         matches!(self, Self::Renew | Self::Rebind)

@@ -12,11 +12,12 @@ use crate::repeat::remaining_s;
 /// Limits of the lifetimes of a client's lease, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LifetimeLimits {
-    /// Limits of the lease's preferred lifetime.
+    /// Limits of the lease's preferred lifetime (`preferred-lifetime`).
     pub(super) preferred: Lifetime,
-    /// Limits of the lease's valid lifetime.
+    /// Limits of the lease's valid lifetime (`valid-lifetime`).
     pub(super) valid: Lifetime,
-    /// Preferred lifetime that is left of the client's lease and that it keeps, in seconds.
+    /// Preferred lifetime that is left of the client's lease, in seconds: the new one is not
+    /// shorter.
     pub(super) preferred_remaining_s: u32,
 }
 
@@ -48,8 +49,8 @@ pub struct Lifetimes {
 impl Lifetimes {
     /// Returns the lifetimes within `limits` of the lease of a client that requests these; 0
     /// requests none (RFC 9915 §21.6). A preferred lifetime that results as 0 or above the valid
-    /// one is five eighths of the valid one, as in Kea; none is below the seconds that the client
-    /// keeps.
+    /// one is five eighths of the valid one, as in Kea; it is not below the seconds left of the
+    /// client's preferred lifetime.
     pub(super) fn granted(self, limits: LifetimeLimits) -> Self {
         let clamp = |requested_s: u32, limits: Lifetime| match requested_s {
             0 => limits.default_s,
@@ -63,8 +64,8 @@ impl Lifetimes {
         Self { preferred_s: preferred_s.max(limits.preferred_remaining_s).min(valid_s), valid_s }
     }
 
-    /// Returns the lifetimes that are left of the lease in `slot`, when it was given for these and
-    /// is young enough to be repeated instead of renewed.
+    /// Returns the lifetimes that are left of the lease in `slot`, when it was given for these
+    /// lifetimes and is young enough to be repeated instead of renewed (`cache-threshold`).
     pub(super) fn remaining(self, now: Now, slot: &SlotView, subnet: &Subnet) -> Option<Self> {
         let is_same =
             slot.subnet_id == subnet.id && slot.detail.preferred_lifetime_s == self.preferred_s;
@@ -77,9 +78,9 @@ impl Lifetimes {
     }
 }
 
-/// Returns T1 and T2 of an IA in seconds (Kea reference §5.8): configured ones, else parts of the
-/// preferred lifetime, else 0, which leaves the choice to the client. A T1 that is not below T2 is
-/// 0.
+/// Returns T1 and T2 of an identity association in seconds (Kea reference §5.8): `renew-timer` and
+/// `rebind-timer`, else parts of the preferred lifetime (`calculate-tee-times`), else 0, which
+/// leaves the choice to the client. A T1 that is not below T2 is 0.
 pub(super) fn timers(subnet: &Subnet, preferred_s: u32) -> (u32, u32) {
     let part = |part: f64| match preferred_s {
         INFINITE_LIFETIME_S => INFINITE_LIFETIME_S,

@@ -59,9 +59,9 @@ pub struct Ingress {
     pub local: Ipv6Addr,
     /// Index of the interface that the message was received through; 0 when unknown.
     pub interface: u32,
-    /// True if the message was sent to a multicast address (ff02::1:2, ff05::1:3).
+    /// True if the message was sent to a multicast address (ff02::1:2, ff05::1:3; RFC 9915 §7.1).
     pub is_multicast: bool,
-    /// Number of the driver's socket that the message was received from; the reply leaves through
+    /// Number of the server's socket that the message was received from; the reply leaves through
     /// the same socket.
     pub listener_index: u16,
 }

@@ -1,6 +1,6 @@
-//! Name of a DHCPv6 client: the content of its Client FQDN option, the name in the reply and the
-//! name in its lease (RFC 4704; Kea reference §5.9). The server does not update DNS, so the answer
-//! is always that the server makes no updates.
+//! Name of a DHCPv6 client: the content of its Client FQDN option (39), the name in the reply and
+//! the name in its lease (RFC 4704; Kea reference §5.9). The server does not update DNS, so the
+//! answer is always that the server makes no updates.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -16,9 +16,10 @@ const FLAG_O: u8 = 2;
 /// Flag N of the Client FQDN option: the server makes no DNS update (RFC 4704 §4.1).
 const FLAG_N: u8 = 4;
 
-/// Makes the name of a client in `name`: the `reserved` one, else the one in its option, cleaned
-/// and completed. The name is empty when there is none, and where [`generate`] must make one.
-/// Returns the flags of the answer, `None` when the answer has no such option.
+/// Makes the name of a client in `name`: the `reserved` one, else the name in its Client FQDN
+/// option (39), with characters replaced and the suffix appended. `name` is empty when there is
+/// none, and where [`generate`] must make one. Returns the flags of the reply's Client FQDN option;
+/// `None` when the reply has no such option.
 pub(super) fn make(
     fqdn: Option<ClientFqdn<'_>>,
     reserved: &str,
@@ -78,7 +79,8 @@ fn note(omission: Option<Omission>, omissions: &mut Omissions) {
     omission.into_iter().for_each(|omission| omissions.note(omission));
 }
 
-/// Writes the Client FQDN option into the reply: a name that ends in a dot, or none.
+/// Writes the Client FQDN option (39) into the reply, with a name that ends in a dot or an empty
+/// name.
 pub(super) fn put(flags: u8, name: &str, writer: &mut MessageWriter<'_>) {
     let mark = writer.begin(option::CLIENT_FQDN);
     writer.octets(&[flags]);

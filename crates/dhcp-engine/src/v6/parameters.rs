@@ -28,7 +28,7 @@ const WRITTEN_BY_US: CodeSet = CodeSet::from_codes(&[
 ]);
 
 /// Writes the options that are configured for the client into the reply, then those that only relay
-/// agents supply.
+/// agents supply (Relay-Supplied Options, RFC 6422).
 pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>) {
     let around = ClientOptionScopes::from_transaction(transaction);
     let scopes = || scopes(transaction, &around);
@@ -48,7 +48,8 @@ pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>)
     );
 }
 
-/// Option scopes that are equal for all leases of the client: found once, read often.
+/// Scopes with configured options that are equal for all leases of the client, found once for each
+/// reply.
 struct ClientOptionScopes<'t> {
     host: Option<&'t ScopeOptions<u16>>,
     subnet: Option<&'t ScopeOptions<u16>>,
@@ -84,8 +85,9 @@ fn scopes<'t>(
     around.host.into_iter().chain(pools).chain(outer).chain(classes).chain([&snapshot.options])
 }
 
-/// Writes the options that relay agents supply into the reply, of the codes that they may supply,
-/// except those that the server has itself according to `is_ours`.
+/// Writes the options that relay agents supply (RFC 6422) into the reply, as far as
+/// `relay-supplied-options` permits their codes, except those for which `is_ours` returns true: the
+/// server has its own.
 pub(super) fn put_supplied(
     transaction: &Transaction<'_>,
     is_ours: impl Fn(u16) -> bool,

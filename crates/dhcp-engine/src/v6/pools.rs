@@ -1,5 +1,5 @@
 //! Pools of a DHCPv6 configuration: their specifications for the lease table, their positions in
-//! links, and their additions to their subnets.
+//! links, and the settings that they add to their subnets.
 
 use base::AddressBits as _;
 use dhcp_config::v6::{Dhcp6, PdPool, Pool6, Subnet6};
@@ -91,8 +91,8 @@ impl Pools {
         self.terms.push(terms);
     }
 
-    /// Returns the spans of the reserved addresses and prefixes that reach into pools of another
-    /// kind or length.
+    /// Returns the spans of the reserved addresses and prefixes that overlap pools of the other
+    /// kind (addresses or prefixes) or of another prefix length.
     pub(super) fn reserved_across(&self, reserved: &[Resource]) -> Spans<()> {
         let mut across = Spans::default();
         let mut pools: Vec<_> = self.specs.iter().map(PoolSpec::bounds).collect();

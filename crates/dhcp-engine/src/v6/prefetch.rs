@@ -12,8 +12,8 @@ use crate::hosts::{HostHashes, Identifiers};
 use crate::protocol::LookupGuess;
 
 /// Prefetches the memory that a message will need; see
-/// [`Protocol::prefetch_message`](crate::protocol::Protocol::prefetch). Most messages have one
-/// association; for others, the rest is read without prefetch when they are served.
+/// [`Protocol::prefetch`](crate::protocol::Protocol::prefetch). Most messages have one identity
+/// association; further ones are read without prefetch.
 pub(super) fn prefetch_message<S: LeaseStore<V6>>(
     snapshot: &Snapshot,
     packet: &Packet<'_>,

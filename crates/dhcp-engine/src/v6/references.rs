@@ -37,7 +37,8 @@ pub(super) fn names(config: &Dhcp6) -> impl Iterator<Item = &str> {
     of_scopes.chain(options.flat_map(|option| &option.client_classes).map(String::as_str))
 }
 
-/// Returns true if any pool, subnet or network is for clients of some classes only.
+/// Returns true if any pool, subnet or shared network is for clients of some classes only
+/// (`client-classes`).
 pub(super) fn has_guards(config: &Dhcp6) -> bool {
     guarded(config).any(|(guards, _)| !guards.required.is_empty())
 }
@@ -53,7 +54,7 @@ pub(super) fn reservations(
 }
 
 /// Returns the reserved addresses and prefixes, which clients only get by naming them. In a subnet
-/// whose reservations lie outside of its pools, those inside do not count.
+/// with `reservations-out-of-pool`, reservations inside of its pools do not count.
 pub(super) fn reserved(
     config: &Dhcp6,
     hosts: &Hosts<V6, HostTerms<V6>>,

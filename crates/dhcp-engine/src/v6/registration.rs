@@ -23,9 +23,9 @@ pub(super) struct Registration<'m> {
     preferred_s: u32,
     valid_s: u32,
     subnet: SubnetIndex,
-    /// Content of the client's IA Address option, which the reply repeats.
+    /// Content of the client's IA Address option (5), which the ADDR-REG-REPLY repeats.
     option: &'m [u8],
-    /// Version of the address's slot on which the decision rests; 0 when the address has no slot.
+    /// Version of the address's lease slot when the server decided; 0 when the address has no slot.
     version: u32,
 }
 
@@ -100,7 +100,7 @@ fn is_reserved(
 }
 
 impl Transaction<'_> {
-    /// Fetches the slot of the address to register, then registers the address.
+    /// Fetches the lease slot of the address to register (RFC 9686), then registers the address.
     pub(super) fn register(&mut self, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
         let Some(registration) = self.registration else {
             return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(
@@ -162,7 +162,7 @@ impl Transaction<'_> {
     }
 }
 
-/// Returns true if the server leased the address in `slot` itself, or set it aside.
+/// Returns true if the server leased the address in `slot` itself, or if a client declined it.
 fn is_leased(slot: &SlotView) -> bool {
     match slot.occupancy {
         SlotOccupancy::Leased => slot.state != LeaseState::Registered,

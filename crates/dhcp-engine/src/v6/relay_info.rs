@@ -8,7 +8,8 @@ use dhcp_wire::v6::{Packet, Relay, option};
 use crate::hex::write_hex;
 
 /// Appends to `target` the user context of a lease that was given through relay agents; nothing
-/// when there was none. The outermost agent comes first, its options ordered by code.
+/// when there was no relay agent. The agent nearest to the server comes first, its options ordered
+/// by code.
 pub(super) fn write(packet: &Packet<'_>, target: &mut String) {
     if packet.relay_count() == 0 {
         return;

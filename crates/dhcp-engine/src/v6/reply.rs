@@ -33,7 +33,8 @@ const fn text(code: StatusCode) -> &'static str {
     }
 }
 
-/// Returns every status in the reply of `transaction` but success, for counting.
+/// Returns every status code (RFC 9915 §21.13) in the reply of `transaction` but Success, for
+/// counting.
 pub(super) fn refusals(transaction: &Transaction<'_>) -> impl Iterator<Item = StatusCode> {
     let of_associations =
         transaction.associations.iter().filter_map(|association| match association.result {
@@ -93,7 +94,7 @@ pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<u
     writer.finish()
 }
 
-/// Returns the status in the reply of an association that the transaction did not consider.
+/// Returns the status code of an identity association that the transaction did not consider.
 const fn refusal(transaction: &Transaction<'_>, kind: WireKind) -> StatusCode {
     match transaction.intent {
         Dhcp6Intent::Release | Dhcp6Intent::Decline => StatusCode::NoBinding,
@@ -153,8 +154,8 @@ fn put_grant(transaction: &Transaction<'_>, grant: &Grant, writer: &mut MessageW
     put_resource(grant.resource, grant.lifetimes, excluded, writer);
 }
 
-/// Returns the prefix that is excluded from a granted one: that of the reservation, else that of
-/// the pool.
+/// Returns the prefix that is excluded from a granted one (RFC 6603): that of the reservation, else
+/// that of the pool.
 fn excluded(transaction: &Transaction<'_>, grant: &Grant) -> Option<(Ipv6Addr, u8)> {
     let snapshot = transaction.snapshot;
     let host =

@@ -7,11 +7,11 @@ use super::client::IngressPacket;
 use crate::prefixes::SubnetIndex;
 
 /// Returns the subnet of a DHCPv6 message, as Kea selects it. If a relay agent names a link, the
-/// subnet is that of the Interface-Id of the agent nearest to the client, else that of the first
-/// usable link address from the client's side. If none does (a client's own message, or one through
-/// Lightweight DHCPv6 Relay Agents alone, RFC 6221), the subnet is that of the interface that the
-/// datagram came over, else that of the address that it came from. Only subnets that `admits`
-/// accepts count.
+/// subnet is that of the Interface-Id option (18) of the agent nearest to the client, else that of
+/// the first usable link address from the client's side. If no agent does (a client's own message,
+/// or one through Lightweight DHCPv6 Relay Agents alone, RFC 6221), the subnet is that of the
+/// interface that the datagram came over, else that of the address that it came from. Only subnets
+/// that `admits` accepts count.
 pub(super) fn subnet(
     snapshot: &Snapshot,
     arrival: &IngressPacket<'_>,

@@ -16,8 +16,8 @@ use crate::client_name::NameTerms;
 use crate::prefixes::SubnetIndex;
 
 impl<'m> Transaction<'m> {
-    /// Grants the chosen slot to each association and plans the changes of leases; other leases of
-    /// the associations on this link end.
+    /// Grants the chosen slot to each identity association and plans the changes of leases; other
+    /// leases of the associations on this link end.
     pub(super) fn settle(&mut self, now: Now, facts: &[Facts]) {
         self.name_again();
         let mut losing = [false; super::association::ASSOCIATIONS_MAX];
@@ -79,7 +79,7 @@ impl<'m> Transaction<'m> {
     }
 
     /// Returns the lifetimes that are left of the lease in a slot when the lease is repeated
-    /// instead of renewed: it is young, and its other data have not changed.
+    /// instead of renewed: it is young (`cache-threshold`), and its other data have not changed.
     fn remaining_lifetimes(
         &self,
         now: Now,
@@ -114,7 +114,7 @@ impl<'m> Transaction<'m> {
     }
 
     /// Returns true if the prefix pools of `subnet` that are open to the client are full enough
-    /// that leases are short. Kea ignores address pools here.
+    /// that leases are short (`adaptive-lease-time-threshold`). Kea ignores address pools here.
     fn is_nearly_full(&self, slot: &SlotView, subnet: SubnetIndex) -> bool {
         if slot.address.kind != ResourceKind::Prefix {
             return false;
@@ -127,8 +127,8 @@ impl<'m> Transaction<'m> {
         })
     }
 
-    /// Chooses the client's name again, now that the host that counts is known; generates it from
-    /// the address when the client requested a name.
+    /// Chooses the client's name again, once the host reservation that counts is known; generates
+    /// the name from the address when the client requested a name.
     fn name_again(&mut self) {
         if !self.intent.wants_lease() {
             return;
@@ -165,8 +165,8 @@ impl<'m> Transaction<'m> {
         location.map_or(&snapshot.default_names, |(subnet, pool)| snapshot.names(subnet, pool))
     }
 
-    /// Plans the end of running leases that the association at `at` has on this link in addition to
-    /// its grant. Leases that do not fit into one commit expire later.
+    /// Plans the end of running leases that the identity association at `at` has on this link in
+    /// addition to its grant. Leases that do not fit into one commit expire later.
     fn withdraw(&mut self, now: Now, at: usize, facts: &Facts) {
         let Some(selected) = self.client.subnet else { return };
         let granted = self.associations.get(at).and_then(MessageAssociation::grant);
@@ -194,8 +194,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Plans RELEASE or DECLINE of all leases of the association at `at` that the client names and
-    /// has. Leases that do not fit into one commit expire later.
+    /// Plans RELEASE or DECLINE of all leases of the identity association at `at` that the client
+    /// names and has. Leases that do not fit into one commit expire later.
     pub(super) fn give_up(&mut self, at: usize, facts: &Facts, action: Action<'static>) {
         let Some(association) = self.associations.get(at).copied() else { return };
         let mut code = StatusCode::NoBinding;
@@ -223,7 +223,7 @@ impl<'m> Transaction<'m> {
     }
 
     /// Returns the user context of a lease from `subnet`: the relay agent information, where the
-    /// subnet stores that.
+    /// subnet has `store-extended-info`.
     fn context(&self, subnet: SubnetIndex) -> &str {
         let is_stored = self.snapshot.subnet(subnet).stores_relay_info;
         if is_stored { self.buffers.context } else { "" }

@@ -29,11 +29,12 @@ use crate::subnet_keys::SubnetKeys;
 /// Compiled DHCPv6 configuration.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// DUID of the server, which replies carry as Server Identifier.
+    /// DUID of the server, which replies carry as Server Identifier (option 2).
     pub server_duid: Box<[u8]>,
     /// Options that the global scope sets.
     pub options: ScopeOptions<u16>,
-    /// Codes of the options that relay agents may supply, ascending.
+    /// Codes of the options that relay agents may supply (RFC 6422, `relay-supplied-options`),
+    /// ascending.
     pub relay_supplied: Vec<u16>,
     /// Sources from which clients' hardware addresses are derived, in order (`mac-sources`).
     pub mac_sources: Vec<MacSource>,
@@ -41,19 +42,22 @@ pub struct Snapshot {
     pub classes: Classes,
     /// Hosts with reservations, of all scopes of the configuration.
     pub hosts: Hosts<V6, HostTerms<V6>>,
-    /// Kinds of identifiers by which clients' hosts are looked up, in order.
+    /// Kinds of identifiers by which clients' hosts are looked up, in order
+    /// (`host-reservation-identifiers`).
     pub host_identifiers: Vec<IdentifierKind>,
-    /// True if the client's global host is looked up before the subnet is selected.
+    /// True if the client's global host is looked up before the subnet is selected
+    /// (`early-global-reservations-lookup`).
     pub looks_up_global_host_early: bool,
-    /// Settings of the flex-id hook for identifiers of clients.
+    /// Settings of Kea's flex-id hook for identifiers of clients.
     pub flex_id: FlexIdTerms,
     /// True if clients may register addresses of their own (RFC 9686).
     pub allows_registration: bool,
     /// Settings for the names of clients that belong to no subnet.
     pub default_names: NameTerms,
-    /// Mode in which options that do not match their definitions are parsed.
+    /// Mode in which options that do not match their definitions are parsed
+    /// (`lenient-option-parsing`).
     pub parsing: OptionParsing,
-    /// Time for which an offer holds its address or prefix, in nanoseconds.
+    /// Time for which an ADVERTISE holds its address or prefix in memory, in nanoseconds.
     pub hold_ns: u64,
     /// Time for which a declined address stays out of use, in seconds (`decline-probation-period`).
     pub decline_probation_s: u32,
@@ -64,8 +68,8 @@ pub struct Snapshot {
     subnets: Vec<Subnet>,
     networks: Vec<ScopeTerms<u16>>,
     class_terms: Vec<CompiledClassTerms6>,
-    /// True if any pool, subnet or network of the configuration is for clients of some classes
-    /// only.
+    /// True if any pool, subnet or shared network of the configuration is for clients of some
+    /// classes only (`client-classes`).
     has_guards: bool,
     by_prefix: PrefixTable<u128>,
     by_relay: SubnetKeys<Ipv6Addr>,
@@ -74,7 +78,8 @@ pub struct Snapshot {
     addresses: Links<u128>,
     prefixes: Links<u128>,
     prefix_orders: Vec<PrefixOrder>,
-    /// Spans of the reserved addresses and prefixes in pools of another kind or length.
+    /// Spans of the reserved addresses and prefixes that overlap pools of the other kind (addresses
+    /// or prefixes) or of another prefix length.
     reserved_across: Spans<()>,
     pools: Arc<PoolSet>,
     pool_terms: Vec<PoolTerms>,
@@ -87,31 +92,33 @@ pub struct Subnet {
     pub id: u32,
     /// First and last address of the subnet's prefix, as numbers.
     pub bounds: (u128, u128),
-    /// Limits of the preferred lifetimes of the subnet's leases.
+    /// Limits of the preferred lifetimes of the subnet's leases (`preferred-lifetime`).
     pub preferred_lifetime: Lifetime,
-    /// Limits of the valid lifetimes of the subnet's leases.
+    /// Limits of the valid lifetimes of the subnet's leases (`valid-lifetime`).
     pub valid_lifetime: Lifetime,
-    /// Used part of the subnet's prefix pools from which on leases of prefixes are short; `None`
-    /// when they never are.
+    /// Used part of the subnet's prefix pools, 0 to 1, from which on leases of prefixes are short
+    /// (`adaptive-lease-time-threshold`); `None` when they never are.
     pub adaptive_threshold: Option<f64>,
-    /// Configured T1 of the subnet's leases, in seconds.
+    /// Configured T1 of the subnet's leases, in seconds (`renew-timer`).
     pub renew_timer_s: Option<u32>,
-    /// Configured T2 of the subnet's leases, in seconds.
+    /// Configured T2 of the subnet's leases, in seconds (`rebind-timer`).
     pub rebind_timer_s: Option<u32>,
-    /// T1 and T2 as parts of the lease's preferred lifetime, when they are calculated.
+    /// T1 and T2 as parts of the lease's preferred lifetime, 0 to 1, when they are calculated
+    /// (`calculate-tee-times`).
     pub tee_parts: Option<(f64, f64)>,
-    /// Policy for repeating the subnet's leases instead of renewing them.
+    /// Policy for repeating the subnet's leases instead of renewing them (`cache-threshold`).
     pub repeat: RepeatPolicy,
-    /// True if clients of the subnet may get their leases in two messages (Rapid Commit).
+    /// True if clients of the subnet may get their leases in two messages (`rapid-commit`; RFC 9915
+    /// §21.14).
     pub allows_rapid_commit: bool,
     /// True if the subnet's leases store relay agent information (`store-extended-info`).
     pub stores_relay_info: bool,
     /// Position of the subnet's shared network among those of the configuration; `None` outside of
     /// shared networks.
     pub network: Option<usize>,
-    /// Reservation modes of the subnet.
+    /// Reservation modes of the subnet (`reservations-global` and others).
     pub reservation_modes: ReservationModes,
-    /// Class guard and options of the subnet.
+    /// Required client classes, additional classes and options of the subnet.
     pub scope: ScopeTerms<u16>,
     /// Settings for the names of the subnet's clients.
     names: NameTerms,
@@ -124,7 +131,7 @@ pub struct PoolTerms {
     pub id: u32,
     /// Subnet that the pool belongs to.
     pub subnet: SubnetIndex,
-    /// Class guard and options of the pool.
+    /// Required client classes, additional classes and options of the pool.
     pub scope: ScopeTerms<u16>,
     /// Prefix that is excluded from those that the pool delegates (RFC 6603), as configured:
     /// address and length in bits.
@@ -146,19 +153,21 @@ pub struct CompiledClassTerms6 {
     pub valid_lifetime: Option<Lifetime>,
 }
 
-/// Settings of the flex-id hook, compiled.
+/// Settings of Kea's flex-id hook, compiled.
 #[derive(Debug, Default)]
 pub struct FlexIdTerms {
-    /// Expression that makes the flexible identifier of a message.
+    /// Expression that makes the flexible identifier of a message (`identifier-expression`).
     pub program: Option<StringProgram>,
-    /// True if leases are stored under the flexible identifier instead of the client's DUID.
+    /// True if leases are stored under the flexible identifier instead of the client's DUID
+    /// (`replace-client-id`).
     pub replaces_client_id: bool,
-    /// True if an identity association that is the only one of its kind counts as IAID 0.
+    /// True if an identity association that is the only one of its kind counts as IAID 0
+    /// (`ignore-iaid`).
     pub ignores_iaid: bool,
 }
 
-/// Returns an initial preference among the subnets of `config`: of those of one shared network with
-/// the same guards, the one that gave an address or prefix last comes first.
+/// Returns an initial preference among the subnets of `config`: of the subnets of one shared
+/// network with the same `client-classes`, the one that gave an address or prefix last comes first.
 fn preference(config: &Dhcp6) -> Preference {
     let subnets = (0..).zip(&config.subnets);
     Preference::new(subnets.map(|(index, subnet): (usize, _)| match subnet.network {
@@ -350,7 +359,7 @@ impl Snapshot {
 
     /// Returns the pools that allocation may use for a message, those of `first` first, in the
     /// order for the prefix length that the client requests, if it requests one. Pools that are not
-    /// for clients in these classes are left out with the help of `buffer`.
+    /// for clients in `classes` are left out; `buffer` then has the list.
     pub fn pool_order<'p>(
         &'p self,
         first: SubnetIndex,
@@ -411,7 +420,8 @@ impl Snapshot {
             && self.reserved_across.overlapping(resource).next().is_some()
     }
 
-    /// Returns the pool that contains `resource`, among those that share a link with `subnet`.
+    /// Returns the pool that contains the address or prefix `resource`, among the pools of the
+    /// subnets that share a link with `subnet`.
     #[must_use]
     pub fn find_pool(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolLocation> {
         let location = self.pool_around(subnet, resource)?;
@@ -429,8 +439,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the pool of the link of `subnet` that contains `resource`, whatever length the pool
-    /// delegates.
+    /// Returns the pool on the link of `subnet` that contains `resource`, whatever prefix length
+    /// the pool delegates.
     #[must_use]
     pub fn pool_around(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolLocation> {
         let links = match resource.kind {
@@ -440,10 +450,10 @@ impl Snapshot {
         links.find_pool(subnet, u128::from(resource.address))
     }
 
-    /// Returns the resource that a client in these classes that requests `requested` can have: the
-    /// prefix of the pool's length around it, unless another pool of the link delegates a length
-    /// that has precedence for the requested length (RFC 8168 §3.2: the length counts more than the
-    /// address).
+    /// Returns the address or prefix that a client in these classes can have when it requests
+    /// `requested`: the prefix of the pool's length around a requested prefix, unless another pool
+    /// of the link delegates a length that has precedence for the requested length (RFC 8168 §3.2:
+    /// the length counts more than the address).
     #[must_use]
     pub fn grantable(
         &self,

@@ -37,18 +37,18 @@ const RESERVED_FETCHED_MAX: usize = 2;
 /// Step that a DHCPv6 transaction needs next, or its outcome.
 #[derive(Debug)]
 pub enum Dhcp6TransactionStep<'t> {
-    /// Fetch the facts for these keys, to this position, and step with
-    /// [`Dhcp6TransactionInput::Facts`].
+    /// Fetch the slots and free resources for these keys into the facts at this position, and step
+    /// with [`Dhcp6TransactionInput::Facts`].
     Fetch(usize, FetchKeys<'t>),
-    /// Fetch the facts for these keys, to this position, while the candidate that was claimed
-    /// before stays claimed; step with [`Dhcp6TransactionInput::Facts`]. Another association takes
-    /// that candidate.
+    /// Fetch the facts for these keys into this position, while the free address or prefix that was
+    /// claimed before stays claimed, since another association takes it; step with
+    /// [`Dhcp6TransactionInput::Facts`].
     FetchAnother(usize, FetchKeys<'t>),
     /// Commit all changes of [`Transaction::with_changes`] and step with
     /// [`Dhcp6TransactionInput::Committed`].
     Commit,
-    /// Set aside this address or prefix, which is reserved for another client, then commit as for
-    /// [`Dhcp6TransactionStep::Commit`].
+    /// Mark this address or prefix, which is reserved for another client, as one that no client
+    /// gets from a search of the pools; then commit as for [`Dhcp6TransactionStep::Commit`].
     SetAside(Resource),
     /// End of the transaction, with its outcome.
     Done(Dhcp6TransactionOutcome),
@@ -59,7 +59,7 @@ pub enum Dhcp6TransactionStep<'t> {
 pub enum Dhcp6TransactionInput<'f> {
     /// No response yet: the first step.
     Begin,
-    /// Facts that were fetched so far, one for each association.
+    /// Facts that were fetched so far, one for each identity association of the message.
     Facts(&'f [Facts]),
     /// Result of the commit that the last step required, with the facts on which its decision
     /// rests.
@@ -69,18 +69,19 @@ pub enum Dhcp6TransactionInput<'f> {
 /// Purpose of a DHCPv6 commit that only prepares a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dhcp6PreparatoryCommit {
-    /// Hold of candidates while their reservations are looked up.
+    /// Hold of free addresses or prefixes while their reservations are looked up.
     Hold,
-    /// Return of an address or prefix that is reserved for another client.
+    /// Return of an address or prefix that the client held and that is reserved for another client.
     SetAside,
 }
 
 /// Outcome of a DHCPv6 transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dhcp6TransactionOutcome {
-    /// Reply to send once this row epoch is settled; 0: at once.
+    /// Reply to send once this row epoch is settled (its lease rows are durable); 0: at once.
     Reply(u64),
-    /// Delay: a slot's last row is not settled; run the message again after this epoch.
+    /// Delay: the last row of a lease is not durable yet; run the message again once this row epoch
+    /// has settled.
     Wait(u64),
     /// Delay: hosts that the transaction needs are not looked up yet; run the message again when
     /// they are.
@@ -117,7 +118,7 @@ pub struct Transaction<'m> {
     pub(super) associations: &'m mut Associations<'m>,
     /// Status of the message as a whole in the reply; `None` when the reply has none.
     pub(super) status: Option<StatusCode>,
-    /// Flags of the reply's Client FQDN option, when the reply has one.
+    /// Flags of the reply's Client FQDN option (39), when the reply has one.
     pub(super) fqdn_flags: Option<u8>,
     /// Address that an ADDR-REG-INFORM registers.
     pub(super) registration: Option<Registration<'m>>,
@@ -258,7 +259,7 @@ impl<'m> Transaction<'m> {
         self.client.hosts.terms(host)
     }
 
-    /// Chooses the client's name, as far as it is known before anything is leased.
+    /// Chooses the client's name, as far as it is known before an address is chosen.
     fn choose_name(&mut self) {
         let reserved = self.host_terms().map_or("", |host| &host.hostname);
         let terms = self.name_terms();
@@ -267,7 +268,8 @@ impl<'m> Transaction<'m> {
         self.fqdn_flags = name::make(fqdn, reserved, terms, name, omissions);
     }
 
-    /// Converts the prefixes that the client requests to those that the pools have.
+    /// Converts the prefixes that the client requests to prefixes of the lengths that the pools
+    /// delegate.
     fn adapt_hints(&mut self) {
         let Some(subnet) = self.client.subnet else { return };
         for association in self.associations.iter_mut() {
@@ -279,7 +281,8 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Delays the search for free addresses and prefixes until the reserved ones are fetched.
+    /// Delays the search for free addresses and prefixes until the client's reserved ones are
+    /// fetched.
     fn prefer_reserved(&mut self) {
         if self.client.client_hosts.is_empty() {
             return;
@@ -295,7 +298,8 @@ impl<'m> Transaction<'m> {
     }
 
     /// Looks up the reservations of the addresses and prefixes that the client requests: the
-    /// results will be needed, and one request now avoids a second one later.
+    /// results will be needed, and one request to the source of hosts now avoids a second one
+    /// later.
     fn look_ahead(&self) {
         if self.client.hosts.has_external_source() && self.intent.wants_lease() {
             let hints = self.associations.iter().flat_map(|association| association.hints);
@@ -377,7 +381,8 @@ impl<'m> Transaction<'m> {
         Dhcp6TransactionStep::Commit
     }
 
-    /// Continues after a preparatory commit; a refusal means that other transactions were faster.
+    /// Continues after a commit that only prepared a decision (a hold, or setting an address
+    /// aside); a refusal means that other transactions were faster.
     fn prepared(
         &mut self,
         now: Now,
@@ -401,7 +406,8 @@ impl<'m> Transaction<'m> {
         self.fetch_next(now, &[])
     }
 
-    /// Requests the facts of the next association, or decides when all facts are known.
+    /// Requests the facts of the message's next identity association, or decides when all facts are
+    /// known.
     fn fetch_next(&mut self, now: Now, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
         if self.intent == Dhcp6Intent::Register {
             return self.register(facts);
@@ -515,8 +521,8 @@ impl<'m> Transaction<'m> {
         self.buffers.changes.is_empty().then_some(Dhcp6TransactionOutcome::Reply(self.gate_epoch))
     }
 
-    /// Continues after no address or prefix that the association at `at` has or requests will do.
-    /// Returns true when that is final; otherwise a candidate has to be fetched for it.
+    /// Continues after no address or prefix that the identity association at `at` has or requests
+    /// will do. Returns true when it gets none; otherwise a free one has to be fetched for it.
     fn exhausted(&mut self, at: usize, facts: &Facts) -> bool {
         let is_chosen_before = |slot: &SlotView| self.is_chosen_before(at, slot.address);
         if facts.candidate.as_ref().is_some_and(is_chosen_before)
@@ -580,8 +586,8 @@ impl<'m> Transaction<'m> {
     }
 
     /// Returns, for each association that got nothing from pools, the subnet in which the failure
-    /// counts, and true if pools were searched. Kea counts it in the subnet where the search began,
-    /// in DHCPv4 in the one where it ended.
+    /// counts, and true if pools were searched. Kea counts the failure in the subnet where the
+    /// search began, in DHCPv4 in the subnet where it ended.
     pub(super) fn failed_allocations(&self) -> impl Iterator<Item = (SubnetIndex, bool)> {
         self.associations.iter().filter_map(|association| association.failed_search)
     }

@@ -4,7 +4,8 @@ use dhcp_wire::v6::{Dhcp6OptionIterator as Walk, Mark, Message, MessageWriter, o
 
 use crate::options::{CABLE_LABS, CABLE_LABS_ORO, ReplyOptionWriter, VendorQuery, Vendors};
 
-/// Returns the vendors that the client's message names and the sub-options that it requests.
+/// Returns the vendors that the client's message names (options 16 and 17, RFC 9915) and the
+/// sub-options that it requests.
 pub(super) fn query<'m>(
     message: &Message<'m>,
 ) -> VendorQuery<impl Iterator<Item = u16> + Clone + 'm> {

@@ -93,8 +93,8 @@ pub fn what_an_operator_puts_is_assigned_and_was_not_given<B: StoreFactory>(back
     assert!(outside.into_values().eq([assigned]));
 }
 
-/// Checks that totals of leases are those of the pools: other DHCPv6 leases are not assigned, so
-/// that no more are assigned than exist. Kea counts the addresses of DHCPv4.
+/// Checks that a DHCPv6 lease outside the pools does not count as assigned, so that no more leases
+/// are assigned than the pools have addresses; a DHCPv4 lease outside the pools does, as in Kea.
 pub fn what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone<B: StoreFactory>(
     backend: &mut B,
 ) {

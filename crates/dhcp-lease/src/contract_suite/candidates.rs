@@ -80,7 +80,8 @@ pub fn a_spare_candidate_is_for_clients_without_a_slot<B: StoreFactory>(backend:
     }
 }
 
-/// Checks that a transaction that does not use its candidate costs no address.
+/// Checks that a free address claimed for a transaction that does not use it is free again after
+/// the batch.
 pub fn an_unused_claim_ends_with_the_batch<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     assert!(bench.candidate(client::<B>(1)).is_some());
@@ -90,7 +91,8 @@ pub fn an_unused_claim_ends_with_the_batch<B: StoreFactory>(backend: &mut B) {
     assert!(bench.candidate(client::<B>(2)).is_some());
 }
 
-/// Checks that a candidate that is given back is free before the end of the batch.
+/// Checks that a claimed free address that is given back is free before the end of the batch of
+/// messages.
 pub fn a_candidate_given_back_is_there_at_once<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     let candidate = bench.candidate(client::<B>(1)).expect("there is one");
@@ -162,7 +164,8 @@ pub fn a_reserved_address_is_no_candidate<B: StoreFactory>(backend: &mut B) {
     assert_eq!(free, Some(address::<B>(11)));
 }
 
-/// Checks that an address set aside is reserved like the others, until the next configuration.
+/// Checks that an address that a transaction reserved at the lease table counts as reserved until
+/// the next configuration.
 pub fn what_is_set_aside_is_reserved<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
     bench.make(client::<B>(1), address::<B>(11), hold_from::<B>(START));

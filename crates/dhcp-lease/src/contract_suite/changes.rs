@@ -13,7 +13,7 @@ pub fn a_change_on_an_old_version_is_stale<B: StoreFactory>(backend: &mut B) {
     assert_eq!((held_slot.occupancy, held_slot.owner), (SlotOccupancy::Held, SlotOwner::Other));
 }
 
-/// Checks that one stale change neither undoes nor makes any change.
+/// Checks that a commit with one stale change makes none of its changes.
 pub fn a_commit_changes_all_or_nothing<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     let hold = hold_from::<B>(bench.now);
@@ -46,7 +46,8 @@ pub fn an_address_outside_every_pool_has_no_slot<B: StoreFactory>(backend: &mut 
     }
 }
 
-/// Checks that rows of an address are written in the order of its changes.
+/// Checks that a slot whose last row is not durable takes no change, so that rows of an address are
+/// written in the order of its changes.
 pub fn a_slot_with_an_unsettled_row_takes_no_change<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19)]);
     let receipt = bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));

@@ -72,8 +72,8 @@ pub fn a_hold_ends_by_itself<B: StoreFactory>(backend: &mut B) {
     assert_eq!(bench.slot(client::<B>(2), address::<B>(10)).occupancy, SlotOccupancy::Free);
 }
 
-/// Checks that an address is taken until the row is safe: a crash before would bring the lease
-/// back.
+/// Checks that a released address stays taken until the row of the release is durable: a crash
+/// before would bring the lease back.
 pub fn a_release_is_free_once_settled<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));
@@ -144,7 +144,8 @@ pub fn a_sweep_keeps_to_its_budget<B: StoreFactory>(backend: &mut B) {
     assert_eq!(reclaimed, 40);
 }
 
-/// Checks that an expired lease is shown as reclaimed, and is removed after a while.
+/// Checks that an expired lease is shown as reclaimed, and is removed after Kea's
+/// `hold-reclaimed-time`.
 pub fn an_ended_lease_is_reclaimed_and_flushed<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 10)]);
     bench.make(client::<B>(1), address::<B>(10), lease_for::<B>(LIFETIME_S));

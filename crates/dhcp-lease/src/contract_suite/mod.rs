@@ -46,10 +46,11 @@ pub trait StoreFactory {
     /// Returns the store of one more shard.
     fn store(&mut self) -> Self::Store;
 
-    /// Makes all rows settle that the stores submitted, and returns when they have.
+    /// Makes all lease rows durable (settled) that the stores submitted, and returns when they are.
     fn settle(&mut self);
 
-    /// Makes the look-ups of `store` in a shared database end. Claims stay open.
+    /// Waits until the look-ups of `store` in a database that servers share have ended. Its claims
+    /// on free addresses stay open.
     fn read(&mut self, _store: &mut Self::Store, _now: Now) {
         unreachable!("a store that shares nothing knows every client");
     }
@@ -226,7 +227,7 @@ impl<'b, B: StoreFactory> ContractFixture<'b, B> {
         self.fetch_as(who, address, candidate_pools, false)
     }
 
-    /// Fetches the facts for a client, with a candidate only for a client without a slot.
+    /// Fetches the facts for a client, with a free address only for a client that has none.
     fn fetch_spare(&mut self, who: ClientOf<B>, candidate_pools: &[PoolIndex]) -> Facts<B::Family> {
         self.fetch_as(who, None, candidate_pools, true)
     }

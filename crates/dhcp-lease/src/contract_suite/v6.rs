@@ -36,7 +36,7 @@ fn association(number: u32, kind: ResourceKind, iaid: u32) -> IaIdentity<'static
     IaIdentity { kind, iaid, ..V6::client(number) }
 }
 
-/// Checks that several IAIDs of one DUID are different clients, in both kinds of association.
+/// Checks that several IAIDs of one DUID count as different clients, in IA_NA and in IA_PD.
 pub fn associations_of_one_client_are_told_apart<B: StoreFactory<Family = V6>>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 19), prefix_pool(56)]);
     let who = [

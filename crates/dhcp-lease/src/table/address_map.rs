@@ -1,7 +1,7 @@
-//! Map of the addresses that were ever in a pool, of the free ones among them, and of the rows of
-//! their slots: a lock-free tree over the whole space of slot numbers, filled in where pools are. A
-//! slot number is a 32-bit number that belongs to an address; in DHCPv4 it is the address itself,
-//! so this module calls it an address.
+//! Map of the addresses that were ever in a pool, of the free ones among them, and of the rows
+//! (memory locations) of their slots: a lock-free tree over the whole space of slot numbers, filled
+//! in where pools are. A slot number is a 32-bit number that belongs to an address; in DHCPv4 it is
+//! the address itself, so this module calls it an address.
 //!
 //! A free bit is a hint; the slot decides. The bits of an address are the same for every
 //! configuration, so an address that becomes free is found at once by transactions on old and new
@@ -17,12 +17,13 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-/// Number of stripes of the lease table, by address. Consecutive addresses lie in different ones.
+/// Number of stripes of the lease table: parts, by address, each with its own lock. Consecutive
+/// addresses lie in different ones.
 pub(super) const STRIPES: usize = 256;
-/// Number of bits of an address within a region of the map: one /12.
+/// Number of bits of an address within a region of the map: a region covers a /12.
 const REGION_BITS: u32 = 20;
 const REGIONS: usize = 1 << (32 - REGION_BITS);
-/// Number of bits of an address within a part of a region: one /18.
+/// Number of bits of an address within a part of a region: a part covers a /18.
 const PART_BITS: u32 = 14;
 const PARTS: usize = 1 << (REGION_BITS - PART_BITS);
 const PART_WORDS: usize = 1 << (PART_BITS - 6);
@@ -42,11 +43,12 @@ struct Region {
 struct RegionPart {
     /// Bits of the addresses that have been in a pool, never cleared.
     pooled: [AtomicU64; PART_WORDS],
-    /// Bits of level 0: the address is free and no thread is about to take it.
+    /// Bits of level 0 of the tree: set while the address is free and no thread is about to take
+    /// it.
     free: [AtomicU64; PART_WORDS],
     /// Bits of the addresses that are reserved, whose free bits stay clear.
     reserved: [AtomicU64; PART_WORDS],
-    /// Row of the slots of each block of 256 addresses, plus one; 0 = none.
+    /// Row (memory location) of the slots of each block of 256 addresses, plus one; 0 = none.
     rows: [AtomicU32; PART_BLOCKS],
 }
 
@@ -110,8 +112,8 @@ impl AddressMap {
         region.parts[(address >> PART_BITS) as usize % PARTS].get().map(Box::as_ref)
     }
 
-    /// Returns word `index` of the bits of `level`; `None` where no pool is, and past the end of
-    /// the space.
+    /// Returns word `index` of the bits of tree level `level`; `None` where no pool is, and past
+    /// the end of the space of slot numbers.
     fn word(&self, level: u32, index: u64) -> Option<&AtomicU64> {
         let region = |per_region: u64| self.regions.get((index / per_region) as usize)?.get();
         match level {
@@ -132,16 +134,16 @@ impl AddressMap {
         self.word(level, index).map_or(0, |word| word.load(Ordering::Acquire))
     }
 
-    /// Returns the row of the slots of the block of 256 that contains `address`; `None` when the
-    /// block never had a pool.
+    /// Returns the row (memory location) of the slots of the block of 256 addresses that contains
+    /// `address`; `None` when the block never had a pool.
     pub(crate) fn row(&self, address: u32) -> Option<u32> {
         let rows = &self.part(address)?.rows;
         let row = rows[(address >> 8) as usize % PART_BLOCKS].load(Ordering::Acquire);
         row.checked_sub(1)
     }
 
-    /// Gives the block of 256 that contains `address` the row `row`. Callers hold the configuration
-    /// lock.
+    /// Gives the block of 256 addresses that contains `address` the slots at row `row`. Callers
+    /// hold the configuration lock.
     pub(crate) fn set_row(&self, address: u32, row: u32) {
         let region =
             self.regions[(address >> REGION_BITS) as usize].get_or_init(|| Box::new(Region::new()));
@@ -255,7 +257,8 @@ impl AddressMap {
         before & bit != 0
     }
 
-    /// Sets the summary bit `key` of `level`, and the bits above it that may be missing.
+    /// Sets the summary bit `key` of tree level `level`, and the bits of higher levels that may be
+    /// missing.
     fn raise(&self, mut level: u32, mut key: u64) {
         while level <= TOP_LEVEL {
             let word = self.word(level, key >> 6).expect("a used word has its summary");
@@ -267,7 +270,8 @@ impl AddressMap {
         }
     }
 
-    /// Clears the summary bit `key` of `level` because the word below the bit was seen empty.
+    /// Clears the summary bit `key` of tree level `level` because the word of the level below was
+    /// seen empty.
     fn lower(&self, mut level: u32, mut key: u64) {
         while level <= TOP_LEVEL {
             let word = self.word(level, key >> 6).expect("a used word has its summary");
@@ -296,8 +300,8 @@ impl AddressMap {
         }
     }
 
-    /// Returns the lowest set free bit at or after `from`. An error is the slot number to look
-    /// again after a stale summary bit was cleared, or `None` when there is no bit.
+    /// Returns the lowest set free bit at or after `from`. The error is the slot number at which to
+    /// search again after a stale summary bit was cleared, or `None` when there is no free bit.
     fn descend(&self, from: u64) -> Result<u64, Option<u64>> {
         let (mut level, mut key) = (0, from);
         loop {

@@ -124,7 +124,7 @@ impl<F: TableFamily> Locked<'_, F> {
         self.forget_client(id);
     }
 
-    /// Puts a whole lease into slot `id` and returns the slot's new use.
+    /// Puts a whole lease that an operator sets into slot `id` and returns the slot's new use.
     pub(super) fn install(
         &mut self,
         id: u32,

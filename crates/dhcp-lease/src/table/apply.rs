@@ -12,7 +12,7 @@ use super::tally::Delta;
 use crate::contract::{Action, CHANGES_MAX, ChangeOf, CommitRefusal, Receipt, SlotOccupancy};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 
-/// Locks of the stripes of one commit, in ascending order.
+/// Locks of the lease table's stripes that one commit changes, in ascending order.
 struct Guards<'t, F: TableFamily> {
     stripes: [Option<Locked<'t, F>>; CHANGES_MAX],
     numbers: [u8; CHANGES_MAX],
@@ -59,7 +59,7 @@ impl<F: TableFamily> LeaseTable<F> {
     ///
     /// # Errors
     ///
-    /// Returns the first reason met; then nothing has changed.
+    /// Returns the first reason found; then no slot has changed.
     ///
     /// # Panics
     ///
@@ -198,8 +198,8 @@ impl Commit {
         if fits { Ok(id) } else { Err(CommitRefusal::Stale) }
     }
 
-    /// Returns true if no overlapping use forbids `change`, and enters the new use of the address
-    /// then.
+    /// Returns true if no lease of an overlapping prefix or address forbids `change`; then the new
+    /// use of the address is entered.
     fn admits<F: TableFamily>(
         &self,
         table: &LeaseTable<F>,

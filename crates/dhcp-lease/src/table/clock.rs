@@ -7,8 +7,8 @@
 //! clock and not before. A step forward moves all of them; a step back moves those that would be in
 //! the future, and the others end late by the step at most.
 //!
-//! The comparison costs one load for each call; a step costs a pass over the slots, during which
-//! the shards wait.
+//! The comparison costs one memory read for each call; a step of the clock costs a pass over all
+//! slots, during which the shards wait.
 
 use core::sync::atomic::{AtomicI64, Ordering};
 use std::sync::Mutex;
@@ -22,7 +22,7 @@ pub(super) const STEP_US: u64 = US_PER_S;
 /// Time after a step of the wall clock within which a shard may still have a reading from before
 /// it, in nanoseconds.
 pub(super) const STALE_NS: u64 = NS_PER_MS;
-/// Mark in place of the clocks' difference: the table does not follow the clocks.
+/// Mark in place of the clocks' difference: the lease table does not follow the clocks.
 pub(super) const NOT_FOLLOWED: i64 = i64::MIN;
 /// Mark in place of the clocks' difference: the times of leases are being moved.
 pub(super) const MOVING: i64 = i64::MAX;
@@ -39,10 +39,10 @@ pub struct ClockStep {
 /// State of the clocks at the start of the server, compared with the loaded leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockStart {
-    /// Seconds that the newest lease is ahead of the wall clock; 0 for none.
+    /// Seconds by which the newest loaded lease is ahead of the wall clock; 0 for none.
     pub ahead_s: u64,
-    /// Number of loaded leases from the future, which now last for their lifetime from the start
-    /// on.
+    /// Number of loaded leases whose last transaction time was in the future: they last for their
+    /// lifetime from the start of the server on.
     pub leases: u64,
 }
 

@@ -36,7 +36,7 @@ impl<F: TableFamily> LeaseTable<F> {
         ClockStart { ahead_s, leases }
     }
 
-    /// Returns the steps of the wall clock since the last call.
+    /// Returns the steps of the wall clock since the last call, for the log.
     #[must_use]
     pub fn take_clock_steps(&self) -> Vec<ClockStep> {
         let following = self.wall_clock.following.lock();

@@ -7,16 +7,16 @@ use crate::contract::SlotOccupancy;
 use crate::lease::LeaseState;
 use crate::pool::Allocator;
 
-/// Number of slot numbers before the next one to lease within which an address counts as leased
-/// lately: more than clients have been offered and have not requested yet.
+/// Distance, in slot numbers before the next address to lease, within which an address counts as
+/// leased lately: more than clients have been offered and have not requested yet.
 const LATELY: u32 = 4096;
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Corrects the slot of `address` from the lease in a shared database, `None` when the database
-    /// has none. `row_epoch` is the epoch in which the lease was read, not settled yet. A slot with
-    /// a row of a later epoch stays as it is, since the database has not yet accepted or refused
-    /// that row; so does the hold of an address that the database does not know, and a slot that
-    /// has the same lease already.
+    /// has none. `row_epoch` is the epoch in which the lease was read; it is not settled yet. A
+    /// slot with a row of a later epoch stays as it is, since the database has not yet accepted or
+    /// refused that row; so do a held slot without a lease in the database, and a slot that has the
+    /// same lease already.
     pub fn correct(&self, address: F::Address, lease: Option<F::Lease>, row_epoch: u64) {
         let slot_number = match &lease {
             Some(_) => {

@@ -32,11 +32,12 @@ pub(super) struct Cycle {
     /// Monotonic end of the reclaim cycle, in nanoseconds.
     ends_ns: u64,
     leases: u32,
-    /// True if a limit left leases over in this cycle.
+    /// True if a limit (`max-reclaim-leases`, `max-reclaim-time`) left ended leases over in the
+    /// current cycle.
     is_short: bool,
-    /// Number of cycles before this one, in a row, that left leases over.
+    /// Number of reclaim cycles in a row before the current one that left ended leases over.
     short_in_row: u32,
-    /// Number of warnings about leases left over that are due.
+    /// Number of warnings about ended leases left over that are due (`unwarned-reclaim-cycles`).
     warnings: u32,
 }
 
@@ -54,21 +55,23 @@ pub(super) struct Cycles {
 pub(super) enum Allowance<'c> {
     /// Unlimited number of leases.
     Unlimited,
-    /// Rest of the current cycle, with the time that the cycle has taken, in nanoseconds.
+    /// Rest of the limit of the current reclaim cycle, with the time that reclaiming has taken in
+    /// it, in nanoseconds.
     Of(MutexGuard<'c, Cycle>, &'c AtomicU64),
     /// No lease, since another shard is reclaiming.
     Busy,
 }
 
 impl Cycles {
-    /// Applies the limits on reclaimed leases from here on, in a new cycle.
+    /// Applies the limits on reclaimed leases from now on, in a new reclaim cycle.
     pub(super) fn set_limits(&self, limits: ReclaimLimits) {
         *self.lock() = Cycle { limits, ..Cycle::default() };
         self.spent_ns.store(0, Ordering::Relaxed);
         self.is_limited.store(limits.leases > 0 || limits.time_ms > 0, Ordering::Release);
     }
 
-    /// Returns the limit on the leases of a sweep at `now`; does not wait for another shard.
+    /// Returns the limit on the leases that a sweep at `now` may reclaim; does not wait for another
+    /// shard.
     pub(super) fn begin(&self, now: Now) -> Allowance<'_> {
         if !self.is_limited.load(Ordering::Acquire) {
             return Allowance::Unlimited;
@@ -139,7 +142,7 @@ impl Allowance<'_> {
         }
     }
 
-    /// Notes that the limit leaves leases over.
+    /// Records that the limit leaves ended leases over in the current reclaim cycle.
     pub(super) fn fall_short(&mut self) {
         if let Self::Of(cycle, _) = self {
             cycle.is_short = true;

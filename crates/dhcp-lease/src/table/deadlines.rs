@@ -1,5 +1,5 @@
-//! Lists of a stripe's slots by deadline. They run through the slots, so that linking allocates
-//! nothing and every slot is in one list at most.
+//! Lists of the slots of one stripe of the lease table, by deadline. The links are in the slots, so
+//! that linking allocates nothing and every slot is in one list at most.
 //!
 //! Holds and releases wait in queues, ordered by deadline and by row epoch. Both arrive almost in
 //! order, so an insertion looks at a few slots from the end only; a slot further out of order comes
@@ -19,7 +19,7 @@ pub(super) const UNLINKED: u32 = u32::MAX;
 /// Bit of a link that leads to a list's end instead of a slot; the other bits are the number of the
 /// list.
 const END: u32 = 1 << 31;
-/// Number of buckets in the wheel of a stripe, one for each second of a turn.
+/// Number of buckets in a stripe's timer wheel, one for each second of a turn.
 const BUCKETS: u32 = 4096;
 const DUE: u32 = END | BUCKETS;
 const HOLDS: u32 = END | (BUCKETS + 1);
@@ -29,17 +29,17 @@ const OVERDUE: u32 = END | (BUCKETS + 3);
 const NOTHING: u32 = u32::MAX;
 /// Largest number of slots that an insertion into a queue passes.
 const LOOK_BACK: u32 = 16;
-/// Time that the wall clock may be behind the wheel before the wheel is turned back, in seconds:
-/// shards read the clock at different moments, and clocks are slewed.
+/// Time that the wall clock may be behind the timer wheel before the wheel is turned back, in
+/// seconds: shards read the clock at different moments, and clocks are slewed.
 const BACKLASH_S: u64 = 60;
 
-/// Returns the last second, later than `wall_s`, in which the wheel may be due; a later one means
-/// that the clock was set back.
+/// Returns the last second, later than `wall_s`, in which the timer wheel may be due; a later one
+/// means that the clock was set back.
 pub(super) const fn last_due_s(wall_s: u64) -> u64 {
     wall_s + BACKLASH_S + 1
 }
 
-/// First slot of each bucket of a stripe's wheel.
+/// First slot of each bucket of a stripe's timer wheel.
 ///
 /// Stored as complements, so that empty buckets are zeros: memory from the system is never written
 /// before it is used, and a table of few leases stays small.
@@ -126,8 +126,8 @@ impl<F: TableFamily> SlotQueue<F> {
 pub(super) struct Deadlines<F: TableFamily> {
     holds: SlotQueue<F>,
     releases: SlotQueue<F>,
-    /// Slots that came up in the wheel and may not be reclaimed before the next cycle, in that
-    /// order.
+    /// Slots whose lease has ended and that may not be reclaimed before the next reclaim cycle, in
+    /// the order in which they ended.
     overdue: SlotQueue<F>,
     buckets: WheelBuckets,
     /// Bits of the wheel's buckets in which slots may hang.
@@ -136,7 +136,7 @@ pub(super) struct Deadlines<F: TableFamily> {
     due: u32,
     /// Wall-clock second whose bucket was taken off the wheel last.
     wheel_s: u64,
-    /// Settings for how long past leases are remembered.
+    /// Settings for the time for which ended leases are remembered (`expired-leases-processing`).
     pub(super) expiry: Expiry,
 }
 

@@ -1,7 +1,7 @@
 //! Treatment of leases that end: how long the table remembers them, and whether sweeps reclaim them
 //! (Kea's `expired-leases-processing`).
 
-/// Treatment of leases that have ended.
+/// Treatment of leases that have ended (Kea's `expired-leases-processing`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
     /// Time for which a released lease is shown as released before it counts as reclaimed, in
@@ -23,7 +23,7 @@ impl Default for Expiry {
 }
 
 impl Expiry {
-    /// Returns true if a released lease is remembered for its client.
+    /// Returns true if a released lease is remembered for its client (lease affinity).
     #[must_use]
     pub const fn has_affinity(&self) -> bool {
         self.is_remembering && self.hold_reclaimed_s > 0

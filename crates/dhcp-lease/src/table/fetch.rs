@@ -15,18 +15,20 @@ use crate::family::PoolIndex;
 
 /// Number of cache lines of a slot, for prefetching.
 const SLOT_LINES: usize = 2;
-/// Largest number of free bits over taken slots that one fetch passes.
+/// Largest number of addresses marked free whose slots are taken nevertheless that one fetch
+/// passes.
 const STALE_BITS: u32 = 1024;
-/// Largest number of slots that one fetch without a free address sweeps.
+/// Largest number of slots that one fetch sweeps for ended leases when no address is free.
 const EARLY_SWEEP: u32 = 64;
-/// Number of stripes, and of holds in each, that a search for the oldest hold looks at.
+/// Number of stripes of the lease table, and of holds in each, that a search for the oldest hold
+/// looks at.
 const HOLD_STRIPES: usize = 16;
 const HOLDS_EACH: usize = 64;
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Looks up the facts that `keys` request, and writes them to `facts`, which is overwritten.
-    /// Rows through `settled_epoch` are settled. A free candidate is claimed: the caller must
-    /// commit it or give it back.
+    /// Lease rows of epochs up to `settled_epoch` are settled (durable). A free candidate is
+    /// claimed: the caller must commit it or give it back.
     pub fn fetch(
         &self,
         now: Now,
@@ -202,8 +204,8 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
         None
     }
 
-    /// Returns the slot with the oldest hold of the candidate pools. With very many holds of other
-    /// pools an older one may be missed.
+    /// Returns the slot with the oldest hold of the candidate pools. The search is bounded, so it
+    /// may miss an older hold when other pools have very many holds.
     fn oldest_hold(&self) -> Option<SlotView<F>> {
         let mut heads: [u64; STRIPES] = core::array::from_fn(|stripe| {
             self.table.stripes[stripe].hints.first_hold_ns.load(Ordering::Relaxed)

@@ -1,4 +1,5 @@
-//! Filling of the queues of free addresses of pools with the pools' open positions.
+//! Filling of the pools' queues of free addresses (Kea's allocator `flq`) with the pools' open
+//! positions.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -9,9 +10,11 @@ use super::table_family::{SlotNumberMap, TableFamily};
 use crate::family::PoolIndex;
 use crate::pool::PoolSet;
 
-/// Largest number of positions that a claim looks at to fill the queue of a pool.
+/// Largest number of positions of a pool that one claim of a free address looks at to fill the
+/// pool's queue.
 pub(super) const LOOKS: u64 = 1024;
-/// Number of positions of a pool in a window of the filling.
+/// Number of positions of a pool that are added to its queue of free addresses together, in a
+/// random order.
 const WINDOW: u64 = 1 << 16;
 
 fn sum(ranges: impl Iterator<Item = Range<u64>>) -> u64 {
@@ -90,7 +93,8 @@ impl<F: TableFamily> LeaseTable<F> {
         F::SlotNumbers::claim(&self.map, spec, run, start)
     }
 
-    /// Returns one of the open slot numbers of a pool; `None` when the pool has none.
+    /// Returns one of the open slot numbers of a pool, those that may be leased; `None` when the
+    /// pool has none.
     fn open_slot_number(
         spec: &F::Spec,
         run: &<F::SlotNumbers as SlotNumberMap<F>>::Run,

@@ -12,7 +12,7 @@ use super::order;
 /// Progress of a filling through the positions of a pool.
 #[derive(Debug, Default)]
 pub(super) struct Filling {
-    /// Part of each open range of positions that has been looked at or is in the window.
+    /// Part of each open range of the pool's positions that has been looked at or is in the window.
     pub(super) begun: Vec<Range<u64>>,
     pub(super) window: Range<u64>,
     /// Number of positions in the window that have been looked at.

@@ -16,12 +16,12 @@ use hashbrown::HashTable;
 const FAN_OUT: usize = 32;
 const STRIPES: usize = 256;
 
-/// Hints of one stripe of the index: slot numbers by part of the hash of a client's identity.
+/// Entries of one stripe of the index: slot numbers by a part of the hash of a client's identity.
 #[derive(Default)]
 struct IndexHints {
     table: Buckets,
-    /// Tags of identities for which the index refused a hint once: a look-up of such a tag may be
-    /// incomplete.
+    /// Tags (hash parts) of client identities for which the index refused an entry once: a look-up
+    /// of such a tag may be incomplete.
     refused: HashTable<u32>,
 }
 
@@ -40,7 +40,7 @@ const fn spread(tag: &u32) -> u64 {
 #[repr(align(128))]
 struct IndexStripe {
     hints: Mutex<IndexHints>,
-    /// Address of the hints' memory, for prefetching without the lock.
+    /// Address of the memory of the stripe's entries, for prefetching without the lock.
     home: BucketsAddress,
 }
 

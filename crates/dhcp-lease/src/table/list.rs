@@ -1,4 +1,4 @@
-//! Leases of the table as whole values: one of them, a page, or all.
+//! Leases of the lease table as whole values: a single lease, a page, or all.
 //!
 //! No lock is held for long: leases are copied a few hundred at a time. A lease that changes
 //! meanwhile is seen as it was or as it is.
@@ -115,7 +115,8 @@ impl<F: TableFamily> LeaseTable<F> {
     /// Returns the leases, in any state, of up to `limit` addresses that come next `after` a given
     /// one, in ascending order ([`TableFamily::order`]); the first ones for `None`.
     ///
-    /// Pools are read from there on until the page is full, all slots outside of them every time.
+    /// Slots of pools are read from `after` on until the page is full; slots outside of pools are
+    /// all read every time.
     #[must_use]
     pub fn page(&self, after: Option<F::Address>, limit: usize) -> Vec<F::Lease> {
         let after = after.map(F::order);

@@ -9,13 +9,14 @@ use super::{LeaseTable, STRIPES};
 pub struct TableMemory {
     /// Memory of the slots in bytes, also of those of addresses without a lease.
     pub slots_bytes: usize,
-    /// Memory of the map from slot numbers outside the pools' blocks to their slots, in bytes.
+    /// Memory of the map from slot numbers outside the pools' blocks of 256 addresses to their
+    /// slots, in bytes.
     pub sparse_bytes: usize,
     /// Memory of the indexes from clients to slots, in bytes.
     pub indexes_bytes: usize,
     /// Memory of the map from addresses to slot numbers, in bytes, where those are not equal.
     pub slot_number_map_bytes: usize,
-    /// Memory of the free bits and of the rows of blocks, in bytes.
+    /// Memory of the map of free addresses and of the rows of slots, in bytes.
     pub map_bytes: usize,
     /// Memory of the leases' names, user contexts and long identifiers, in bytes.
     pub texts_bytes: usize,

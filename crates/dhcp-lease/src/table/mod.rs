@@ -1,11 +1,10 @@
 //! Lease table of both families: one slot for each address or prefix, in 256 stripes shared by all
 //! shards.
 //!
-//! The slot decides which client has an address. Around it: free bits (`address_map`) that lead to
-//! free slots, indexes that lead from a client to its slots, lists that lead to the slots that end
-//! next. All of those are updated under the stripe's lock and verified by the code that follows
-//! them. Locks are taken in the order stripe (ascending), then index; no thread waits while it
-//! holds them.
+//! The slot decides which client has an address. Hints lead to slots: free bits (`address_map`) to
+//! free slots, indexes from a client to its slots, lists to the slots that end next. They are
+//! updated under the stripe's lock and verified by the code that follows them. Locks are taken in
+//! the order stripe (ascending), then index; no thread waits while it holds them.
 
 pub(crate) mod address_map;
 mod administer;
@@ -68,7 +67,7 @@ const PREFILLED_BLOCKS: usize = 2048;
 const INDEXED_ADDRESSES: usize = 1 << 18;
 
 struct Configuration<F: TableFamily> {
-    /// Number of rows of slots that were given to blocks of addresses.
+    /// Number of rows of slots that were given to blocks of 256 addresses.
     rows: u32,
     current: Arc<PoolSet<F>>,
     reserved: Reserved<F>,
@@ -86,7 +85,8 @@ pub struct LeaseTable<F: TableFamily> {
     configuration: Mutex<Configuration<F>>,
     /// Number of the stripe at which the next sweep starts.
     sweep_from: AtomicU32,
-    /// Position at which the next pass that reclaims released leases continues.
+    /// Position at which the next pass that reclaims released leases (control command
+    /// `leases-reclaim`) continues.
     hurry_from: Mutex<sweep_request::Position>,
     /// True if sweeps reclaim leases that have ended.
     is_reclaiming: AtomicBool,
@@ -183,14 +183,15 @@ impl<F: TableFamily> LeaseTable<F> {
         self.cycles.set_limits(limits);
     }
 
-    /// Adds `time_ns` nanoseconds, which sweeps have just taken, to the time of the cycle: the
-    /// table has no clock.
+    /// Adds `time_ns` nanoseconds, which sweeps have just taken, to the time of the reclaim cycle:
+    /// the table has no clock.
     pub fn spend_reclaim_time(&self, time_ns: u64) {
         self.cycles.spend(time_ns);
     }
 
-    /// Returns the number of warnings that became due since the last call: each reports that leases
-    /// were left over in more cycles in a row than the second number.
+    /// Returns the number of warnings that became due since the last call: each reports that ended
+    /// leases were left over in more reclaim cycles in a row than the second number
+    /// (`unwarned-reclaim-cycles`).
     #[must_use]
     pub fn take_reclaim_warnings(&self) -> (u32, u32) {
         self.cycles.take_warnings()
@@ -333,9 +334,9 @@ impl<F: TableFamily> LeaseTable<F> {
         self.index.reserve(addresses);
     }
 
-    /// Marks the slot numbers from `first` to `last` that no pool had before as free. Where slots
-    /// could exist already (blocks with a row below `rows_before`) the bits must be looked at
-    /// again.
+    /// Marks the slot numbers from `first` to `last` that no pool had before as free. Slot numbers
+    /// in blocks with a row below `rows_before`, whose slots may exist already, are added to
+    /// `doubtful`, since their bits must be checked again.
     fn open_range(&self, first: u32, last: u32, rows_before: u32, doubtful: &mut Vec<u32>) {
         let last = u64::from(last);
         let mut from = u64::from(first);
@@ -366,7 +367,8 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Sets the free bit of `address`; returns false when an overlapping use keeps the bit clear.
+    /// Marks `address` as free by its free bit; returns false when a use of an overlapping address
+    /// or prefix keeps the bit clear.
     fn set_bit(&self, slot_number: u32, address: F::Address) -> bool {
         let Some(bit) = self.slot_numbers.bit(slot_number, address) else { return true };
         if self.slot_numbers.is_guarded(slot_number, address) {

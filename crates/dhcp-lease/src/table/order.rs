@@ -1,5 +1,5 @@
-//! Orders in which a pool's free addresses are leased: random, and by the time for which they have
-//! been free.
+//! Orders in which a pool's free addresses are leased: random (Kea's allocator `random`), and by
+//! the time for which they have been free (`flq`).
 //!
 //! Both orders only lead to free bits (`address_map`), which decide, and both fall back to the next
 //! free bit, so that neither ever misses an address. Every claim takes a bounded number of steps,
@@ -20,8 +20,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::filling::Filling;
 
-/// Number of addresses that a claim tries in an allocator's order before it searches, or takes out
-/// of queues in vain.
+/// Largest number of addresses that a claim tries in the allocator's order, or takes out of queues
+/// in vain, before it searches for the next free one.
 pub(super) const TRIES: usize = 8;
 /// Number of parts into which the queue of a pool is divided.
 const PARTS: usize = 16;
@@ -67,7 +67,7 @@ pub(super) const fn mixed(value: u64, seed: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Number of steps that a thread has made looking for free addresses.
+/// Number of steps that a thread has taken in the search for free addresses, counted in tests.
 #[cfg(test)]
 pub(super) mod steps {
     use core::cell::Cell;
@@ -156,7 +156,8 @@ pub(crate) struct FreeQueue {
     last: AtomicU64,
     first: AtomicU64,
     filling: Mutex<Filling>,
-    /// Number of open positions of the pool when the filling had looked at all of them.
+    /// Number of open positions of the pool at the time when the queue had been filled with all of
+    /// them.
     looked_at: AtomicU64,
 }
 

@@ -17,7 +17,7 @@ use super::table_family::TableFamily;
 pub enum UseEnd {
     /// End of a lease or probation, as wall-clock second.
     At(u64),
-    /// End of a hold, as monotonic nanoseconds.
+    /// End of a hold of an offered address, as monotonic nanoseconds.
     Hold(u64),
     /// Open end: the use ends at a time that is not known yet.
     Open,
@@ -41,8 +41,8 @@ pub(crate) type Freed<'f, F> = &'f mut dyn FnMut(<F as crate::family::Family>::A
 /// Comparison of addresses and prefixes with those that they overlap. By default no address
 /// overlaps another.
 pub trait Overlaps<F: TableFamily>: Send + Sync {
-    /// Returns true if the uses of `address`, which has `slot_number`, are entered and compared.
-    /// Once true, it stays so.
+    /// Returns true if the uses of `address`, which has `slot_number`, are entered and compared
+    /// with overlapping ones. Once true, the result stays true.
     fn is_guarded(&self, _slot_number: u32, _address: F::Address) -> bool {
         false
     }
@@ -53,14 +53,15 @@ pub trait Overlaps<F: TableFamily>: Send + Sync {
         false
     }
 
-    /// Enters a use of the guarded `address`, unless [`Overlaps::is_overlapped`].
+    /// Enters a use of the guarded `address` and returns true, unless [`Overlaps::is_overlapped`]
+    /// is true.
     fn admit(&self, _map: &AddressMap, _now: Now, _address: F::Address) -> bool {
         true
     }
 
     /// Enters a lease of the guarded `address` that an operator puts, even if a client is offered
-    /// an overlapping address; returns false if an overlapping one is leased. The time is the
-    /// latest at which a client was served.
+    /// an overlapping address; returns false if an overlapping one is leased. Uses count as ended
+    /// by the latest time at which a client was served.
     fn admit_put(&self, _map: &AddressMap, _address: F::Address) -> bool {
         true
     }

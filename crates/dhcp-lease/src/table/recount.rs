@@ -71,8 +71,8 @@ impl<F: TableFamily> Locked<'_, F> {
         }
     }
 
-    /// Moves the counts of the slots of one part to the present pools of their addresses; returns
-    /// false when the stripe has no such part.
+    /// Moves the lease counts of the slots of one part of the stripe to the present pools of their
+    /// addresses; returns false when the stripe has no such part.
     fn recount_part(&mut self, part: usize) -> bool {
         let Some(ids) = self.state.slots.part_ids(part) else { return false };
         let mut next = ids.start;
@@ -114,8 +114,8 @@ impl<F: TableFamily> LeaseTable<F> {
         *tallies = new;
     }
 
-    /// Returns the counts of leases in `pool` of the configuration last made; all zero when it has
-    /// no such pool.
+    /// Returns the counts of leases in `pool` of the newest configuration; all zero when it has no
+    /// such pool.
     #[must_use]
     pub fn statistics(&self, PoolIndex(pool): PoolIndex) -> PoolStatistics {
         let tallies = Arc::clone(&self.lock_configuration().tallies);

@@ -1,4 +1,5 @@
-//! Reserved addresses: free bits that stay clear, and slots where no pool is.
+//! Reserved addresses in the lease table: their free bits stay clear, and they have slots even
+//! where no pool is.
 //!
 //! Changes happen under the configuration lock. A bit next to the free bit marks an address as
 //! reserved, so that the check costs the packet path nothing. Where no pool is, blocks of which at
@@ -10,8 +11,8 @@ use super::reserved::Reserved;
 use super::table_family::{FamilySlotFields, SlotNumberMap, TableFamily};
 use super::{Configuration, LeaseTable};
 
-/// Number of reserved slot numbers of a block without pools from which on the block has a row: its
-/// slots take twice the memory then, at most, and are found without a search.
+/// Number of reserved addresses of a block of 256 without pools from which on the block gets a row
+/// of slots: its slots take twice the memory then, at most, and are found without a search.
 const DENSE: usize = 128;
 
 impl<F: TableFamily> LeaseTable<F> {
@@ -91,7 +92,7 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Ends the reservation of `address`, whose free bit is `bit`.
+    /// Ends the reservation of `address`, whose free bit is number `bit`.
     fn unreserve(&self, bit: u32, address: F::Address) {
         self.map.unreserve(bit);
         // A change that frees the slot from here on sets the bit itself; an earlier one is seen

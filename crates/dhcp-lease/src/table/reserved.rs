@@ -9,7 +9,7 @@ pub(super) struct Reserved<F: TableFamily> {
     pub(super) pooled: Vec<(u32, F::Address)>,
     /// Slot numbers of reserved addresses outside the pools, ascending.
     pub(super) others: Vec<u32>,
-    /// Free bit and address of each address that was set aside since the configuration.
+    /// Free bit and address of each address that was reserved since the configuration, one by one.
     pub(super) added_addresses: Vec<(u32, F::Address)>,
 }
 

@@ -45,8 +45,7 @@ pub(crate) struct RareLeaseFieldsRef<'a> {
     pub(crate) hardware: HardwareAddress,
 }
 
-/// State of a slot's lease and number of the counters that count it, in the bytes that a slot has
-/// left.
+/// State of a slot's lease, and number of the pool counters that count the lease, in three bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Marks([u8; 3]);
 
@@ -76,8 +75,8 @@ impl Marks {
     }
 }
 
-/// Slot of one address or prefix, in two cache lines. Two cache lines: a packet's work on it misses
-/// the cache twice, not three times.
+/// Slot of one address or prefix, in two cache lines, so that the work on a message misses the
+/// cache twice, not three times.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct LeaseSlot<F: TableFamily> {
@@ -85,9 +84,9 @@ pub struct LeaseSlot<F: TableFamily> {
     pub number: u32,
     /// Version of the slot for compare-and-set; 0: never touched.
     pub version: u32,
-    /// Link to the previous slot of the one list that the slot is in, see `deadlines`.
+    /// Link to the previous slot in the list by deadline that the slot is in, see `deadlines`.
     pub prev: u32,
-    /// Link to the next slot of the list that the slot is in, see `deadlines`.
+    /// Link to the next slot in the list by deadline that the slot is in, see `deadlines`.
     pub next: u32,
     /// `id` of the subnet under which the slot was last leased or held.
     pub subnet_id: u32,
@@ -103,9 +102,9 @@ pub struct LeaseSlot<F: TableFamily> {
     pub family_fields: F::SlotFields,
     /// Client's last transaction time (cltt), wall-clock seconds since 1970.
     pub cltt_s: u64,
-    /// Monotonic end of a hold of the slot, in nanoseconds.
+    /// Monotonic time at which a hold of the offered slot ends, in nanoseconds.
     pub hold_deadline_ns: u64,
-    /// Epoch of the slot's last row.
+    /// Epoch of the slot's last lease row.
     pub row_epoch: u64,
     /// Fields of the lease that few leases have; `None` when all are empty.
     pub extra: Option<Box<RareLeaseFields>>,
@@ -191,7 +190,8 @@ impl<F: TableFamily> LeaseSlot<F> {
         }
     }
 
-    /// Returns the use of the slot, once rows through `settled_epoch` are settled.
+    /// Returns the use of the slot, given that lease rows of epochs up to `settled_epoch` are
+    /// settled.
     pub(super) fn occupancy_at(&self, settled_epoch: u64) -> SlotOccupancy {
         match self.occupancy {
             SlotOccupancy::Releasing if self.row_epoch <= settled_epoch => SlotOccupancy::Free,

@@ -1,5 +1,6 @@
-//! Slots of a stripe: pages for the blocks that have pools, created when first touched, and a
-//! sparse part for addresses whose block has no row. A slot never moves and is never removed.
+//! Slots of a stripe of the lease table: pages for the blocks of 256 addresses that have pools,
+//! created when first touched, and a sparse part for addresses whose block has no row. A slot never
+//! moves and is never removed.
 
 use core::hash::BuildHasher;
 use core::ops::Range;
@@ -10,8 +11,8 @@ use hashbrown::HashTable;
 use super::slot::LeaseSlot;
 use super::table_family::TableFamily;
 
-/// Number of slots in one page of a stripe. The neighbours of a slot are the same address in the
-/// neighbouring blocks.
+/// Number of slots in one page of a stripe. Neighbours in a page are addresses 256 apart, one of
+/// each neighbouring block.
 const PAGE: usize = 32;
 /// Largest number of pages of slots that are read under one lock.
 const PART_PAGES: usize = 32;

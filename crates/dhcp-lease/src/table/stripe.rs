@@ -16,11 +16,13 @@ use super::usage::Usage;
 use crate::contract::{SlotOccupancy, SlotView};
 use crate::lease::LeaseState;
 
-/// Next events of a stripe, for callers that look for a stripe worth locking.
+/// Next events of a stripe of the lease table, readable without its lock: a sweep locks only
+/// stripes with work.
 pub(super) struct StripeHints {
     /// Monotonic deadline of the stripe's oldest hold in nanoseconds; `u64::MAX` without one.
     pub(super) first_hold_ns: AtomicU64,
-    /// Row epoch of the stripe's oldest release that is not finished; `u64::MAX` without one.
+    /// Row epoch of the stripe's oldest release whose address is not free yet; `u64::MAX` without
+    /// one.
     pub(super) first_release_epoch: AtomicU64,
     /// Wall-clock second in which the stripe's wheel has to be looked at next.
     pub(super) wheel_due_s: AtomicU64,
@@ -127,7 +129,7 @@ impl<F: TableFamily> Locked<'_, F> {
             || self.state.reserved.binary_search(&slot_number).is_ok()
     }
 
-    /// Notes if the address of `slot_number`, which no pool has, is reserved.
+    /// Records if the address of `slot_number`, which is in no pool, is reserved.
     pub(super) fn reserve_outside(&mut self, slot_number: u32, is_reserved: bool) {
         let reserved = &mut self.state.reserved;
         match (reserved.binary_search(&slot_number), is_reserved) {
@@ -214,8 +216,8 @@ impl<F: TableFamily> Locked<'_, F> {
         });
     }
 
-    /// Makes slot `id` free as soon as its last row, of the row epoch, is settled; `change` sets
-    /// the fields that are remembered.
+    /// Makes slot `id` free as soon as its last lease row, of `epochs`' row epoch, is settled;
+    /// `change` sets the fields that are remembered.
     pub(super) fn free_when_settled(
         &mut self,
         id: u32,
@@ -255,7 +257,7 @@ impl<F: TableFamily> Locked<'_, F> {
         }
     }
 
-    /// Makes `identity`, which it was not, the client of slot `id`.
+    /// Makes `identity` the client of slot `id`, which had another client or none.
     pub(super) fn change_client(&mut self, id: u32, identity: &F::Identity<'_>) {
         self.forget_client(id);
         let table = self.table;

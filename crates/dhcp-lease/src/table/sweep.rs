@@ -1,4 +1,5 @@
-//! Sweeps of the lease table: end holds, free settled releases, reclaim leases, and end probations.
+//! Sweeps of the lease table: end holds, free released addresses whose rows are durable, reclaim
+//! expired leases, and end probations of declined addresses.
 //!
 //! As in Kea an expired lease becomes *reclaimed*: it has no client, is shown as reclaimed, and is
 //! remembered for its client until it is flushed; each of the two steps writes a row. A lease that
@@ -107,9 +108,9 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Frees ended holds and releases before it turns the wheels of all stripes: in those of a
-    /// large table many leases may hang that are looked at and hung up again, and a client that
-    /// needs a free address need not wait for that.
+    /// Frees ended holds and releases before it turns the wheels of all stripes: those of a large
+    /// table may have many leases to look at and link again, and a client that needs a free address
+    /// should not wait for that.
     fn sweep_stripes(&self, pass: &mut SweepPass<'_, F>) {
         let work = pass.find_work(&self.stripes);
         if work.has_ended {
@@ -129,9 +130,10 @@ impl<F: TableFamily> LeaseTable<F> {
         }
     }
 
-    /// Reclaims the released leases that wait in the stripes' wheels, as far as the budget permits:
-    /// no list leads to them, so the pass looks at all slots. The next pass continues where this
-    /// one stopped; the pass that reaches the last slot reports that no more is due.
+    /// Reclaims the released leases that wait in the stripes' timer wheels (control command
+    /// `leases-reclaim`), as far as the budget permits: no list leads to them, so the pass looks at
+    /// all slots. The next pass continues where this one stopped; the pass that reaches the last
+    /// slot reports that no more is due.
     fn reclaim_released(&self, pass: &mut SweepPass<'_, F>) {
         let cursor = || self.hurry_from.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = *cursor();
@@ -177,11 +179,11 @@ struct SweepPass<'l, F: TableFamily> {
     now: Now,
     /// Wall-clock time of the pass, in whole seconds.
     wall_s: u64,
-    /// Last second in which a wheel may be due; the pass also looks at a wheel that is due later,
-    /// since that means that the clock was set back.
+    /// Last second in which a timer wheel may be due; the pass also looks at a wheel that is due
+    /// later, since that means that the clock was set back.
     last_due_s: u64,
     sweep: Sweep,
-    /// True if the pass looks at slots in the stripes' wheels.
+    /// True if the pass looks at slots in the stripes' timer wheels.
     turns_wheel: bool,
     /// Limit on the leases that the pass may reclaim.
     allowance: Allowance<'l>,
@@ -195,9 +197,9 @@ struct SweepPass<'l, F: TableFamily> {
 /// Kinds of work that a sweep's pass has in at least one stripe.
 #[derive(Default)]
 struct SweepWork {
-    /// True if a hold has ended or a release is settled in any stripe.
+    /// True if a hold has ended or the row of a release is durable in any stripe.
     has_ended: bool,
-    /// True if the wheel of any stripe is to be turned.
+    /// True if the timer wheel of any stripe is to be turned.
     has_due: bool,
 }
 
@@ -264,7 +266,8 @@ impl<F: TableFamily> SweepPass<'_, F> {
         }
     }
 
-    /// Returns true if the pass reclaims the released lease in `slot` before it would come up.
+    /// Returns true if the pass reclaims the released lease in `slot` before its time in the timer
+    /// wheel.
     fn is_reclaimed_early(&self, slot: &LeaseSlot<F>) -> bool {
         let is_released =
             slot.occupancy == SlotOccupancy::Free && slot.marks.state() == LeaseState::Released;

@@ -31,7 +31,8 @@ pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
     /// Type of the part of a slot that only this family has.
     type SlotFields: FamilySlotFields<Self>;
 
-    /// Type of the kind of leased resource, for families that count kinds apart.
+    /// Type of the kind of leased resource (address or prefix), since leases of each kind are
+    /// counted apart.
     type Kind: Copy + Ord + Debug + Send + Sync;
 
     /// Returns the kind of resource that `address` is.
@@ -206,8 +207,8 @@ pub trait ClientIndex<F: TableFamily>: Send + Sync {
     fn remove(&self, fields: &F::SlotFields, slot_number: u32);
 
     /// Calls `visit` with every slot number that may belong to `identity`, and with the part of the
-    /// identity that the slot's client must have. Less certain identities are not followed once a
-    /// slot was in use.
+    /// identity that the slot's client must have. Once the client has a slot in use, its less
+    /// certain identities, such as the hardware address, are not looked up.
     fn visit(
         &self,
         identity: &F::Identity<'_>,
@@ -245,7 +246,7 @@ pub enum SlotClientRelation {
     InUse,
 }
 
-/// Steps that the slot numbers of some pools need before they can be leased: see [`SlotNumberMap`].
+/// Steps that make slot numbers of some pools ready to be leased, see [`SlotNumberMap`].
 #[derive(Debug)]
 pub struct OpeningPlan<P> {
     /// Ranges of slot numbers, each from the first to the last.
@@ -260,13 +261,13 @@ pub struct OpeningPlan<P> {
 pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
     /// Type of the location of the addresses of one pool.
     type Run: Debug + Send + Sync;
-    /// Type of the argument of [`SlotNumberMap::publish`].
+    /// Type of the change of slot numbers that [`SlotNumberMap::publish`] makes visible.
     type Publication;
 
     /// True if `plan_growth` and `plan_cover` ever return a plan to open slot numbers.
     const CAN_GROW: bool;
     /// First of the slot numbers that do not have a free bit of their own; `None` when there are no
-    /// such slot numbers. The bits, if their addresses get any, are those of other slot numbers.
+    /// such slot numbers. Their addresses may have the free bits of other slot numbers.
     const FIRST_APART: Option<u32>;
 
     /// Returns a map without slot numbers.
@@ -286,16 +287,16 @@ pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
     /// Returns true if a pool ever contained `address`, which has `slot_number`.
     fn is_pooled(&self, map: &AddressMap, slot_number: u32, address: F::Address) -> bool;
 
-    /// Returns the free bit of `address`, which has `slot_number`; `None` when no pool leases the
-    /// address.
+    /// Returns the number of the free bit of `address`, which has `slot_number`; `None` when no
+    /// pool leases the address.
     fn bit(&self, slot_number: u32, address: F::Address) -> Option<u32>;
 
     /// Returns the free bit that `address` has or will have when its slot number is opened; `None`
     /// when no pool reserves a slot number for the address.
     fn bit_to_be(&self, map: &AddressMap, address: F::Address) -> Option<u32>;
 
-    /// Returns the blocks of 256 slot numbers that hold addresses `after` a given one, each with
-    /// its first address: in several runs, each of them ascending.
+    /// Returns the blocks of 256 slot numbers that have addresses `after` a given one, each with
+    /// its first address, as several lists that ascend.
     fn runs(&self, map: &AddressMap, after: Option<F::Order>) -> Vec<Vec<(u32, F::Address)>>;
 
     /// Plans the slot numbers of the pools `specs`; returns the run of each pool and the opening.

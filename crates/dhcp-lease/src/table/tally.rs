@@ -1,4 +1,4 @@
-//! Numbers of leases by pool, exact, and without a lock of their own.
+//! Numbers of leases by pool, for Kea's statistics: exact, and without a lock of their own.
 //!
 //! A pool has a few cache lines of counters; a stripe always uses the same one, under its lock, so
 //! that no line ever loses or doubles a change, and shards that work on different stripes seldom
@@ -30,7 +30,7 @@ use crate::pool::PoolSet;
 const CACHE_LINES: usize = 8;
 /// Number of the counters for leases of addresses outside the pools.
 pub(super) const OUTSIDE: u32 = 0;
-/// Number of the counters for leases outside the pools that do not count as assigned.
+/// Number of the counters for leases outside the pools that do not count as assigned (DHCPv6).
 pub(super) const UNCOUNTED: u32 = 1;
 /// Number of counters in each cache line.
 const COUNTERS: usize = 7;
@@ -98,13 +98,13 @@ impl Delta {
         }
     }
 
-    /// Change of the counters for a new lease.
+    /// Change of a pool's counters for a new lease.
     pub(super) const GIVEN: Self = Self([0, 0, 1, 0, 0, 0, 0, 0]);
-    /// Change of the counters for a registered address.
+    /// Change of a pool's counters for a registered address (RFC 9686).
     pub(super) const REGISTERED: Self = Self([0, 0, 0, 0, 0, 0, 1, 0]);
-    /// Change of the counters for a reclaimed lease.
+    /// Change of a pool's counters for a reclaimed lease.
     pub(super) const RECLAIMED: Self = Self([0, 0, 0, 1, 0, 0, 0, 0]);
-    /// Change of the counters for a declined address that is reclaimed.
+    /// Change of a pool's counters for a declined address that is reclaimed.
     pub(super) const RECOVERED: Self = Self([0, 0, 0, 1, 1, 0, 0, 0]);
 
     pub(super) const fn is_zero(self) -> bool {

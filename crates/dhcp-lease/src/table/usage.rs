@@ -10,9 +10,9 @@ pub struct Usage {
     pub held: u64,
     /// Number of leased slots, including those whose lease has expired and has not been swept.
     pub leased: u64,
-    /// Number of declined slots, on probation.
+    /// Number of declined slots, which no client gets during the `decline-probation-period`.
     pub declined: u64,
-    /// Number of released slots whose row is not settled.
+    /// Number of released slots whose lease row is not durable yet.
     pub releasing: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Uses of addresses, as the table enters them so that overlapping uses are found.
+//! Uses of addresses and prefixes, which the lease table enters so that overlapping uses are found.
 
 use base::Now;
 
@@ -19,8 +19,8 @@ impl<F: TableFamily> LeaseTable<F> {
             && self.slot_numbers.is_overlapped(now, address)
     }
 
-    /// Returns the view of a slot with the mark that an overlapping address or prefix is in use,
-    /// after the comparison.
+    /// Returns `view` with its mark `is_overlapped` set: true if an overlapping address or prefix
+    /// is in use.
     pub(super) fn compared(
         &self,
         now: Now,
@@ -66,7 +66,8 @@ impl<F: TableFamily> LeaseTable<F> {
         });
     }
 
-    /// Enters the uses of the slots in the ranges `slot_numbers`.
+    /// Enters the uses of the slots in the ranges `slot_numbers`, so that overlapping uses are
+    /// found.
     fn enter_uses(&self, slot_numbers: &[(u32, u32)]) {
         for &(first, last) in slot_numbers {
             let end = u64::from(last);

@@ -19,8 +19,8 @@ pub struct ResourceExtent {
     first_slot_number: u32,
     /// Number of slot numbers of the extent that may be used; grows.
     opened: AtomicU32,
-    /// True if a resource of the extent may have another slot number, allocated before its slot
-    /// number in the extent was opened.
+    /// True if a resource (address or prefix) of the extent may have another slot number, allocated
+    /// before its slot number in the extent was opened.
     has_others: AtomicBool,
 }
 
@@ -55,8 +55,8 @@ impl ResourceExtent {
         self.has_others.load(Ordering::Relaxed)
     }
 
-    /// Notes that resources of the extent may have other slot numbers; to be called before such a
-    /// resource can be met among opened slot numbers.
+    /// Records that resources of the extent may have other slot numbers; must be called before such
+    /// a resource can occur among opened slot numbers.
     pub(super) fn set_has_others(&self) {
         self.has_others.store(true, Ordering::Relaxed);
     }

@@ -17,15 +17,15 @@ pub enum HardwareSource {
     Raw = 1,
     /// DUID that contains a link-layer address.
     Duid = 2,
-    /// Source address of the datagram, a link-local one.
+    /// Link-local source address of the client's datagram.
     LinkLocal = 4,
-    /// Option Client Link-Layer Address of a relay agent (RFC 6939).
+    /// Option Client Link-Layer Address (79) of a relay agent (RFC 6939).
     ClientLinkAddress = 8,
-    /// Option Remote-ID of a relay agent (RFC 4649).
+    /// Option Remote-ID (37) of a relay agent (RFC 4649).
     RemoteId = 16,
-    /// Option Subscriber-ID of a relay agent (RFC 4580).
+    /// Option Subscriber-ID (38) of a relay agent (RFC 4580).
     SubscriberId = 32,
-    /// DOCSIS options that a cable modem termination system adds.
+    /// DOCSIS options that a cable modem termination system (CMTS) adds.
     DocsisCmts = 64,
     /// DOCSIS options that a cable modem sends.
     DocsisModem = 128,

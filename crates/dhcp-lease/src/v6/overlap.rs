@@ -18,11 +18,11 @@ use crate::table::address_map::AddressMap;
 use crate::table::latest_value::LatestValue;
 use crate::table::overlap::{Freed, Overlaps, UseEnd};
 
-/// Level at which the table has addresses only.
+/// Level of comparison while the lease table has addresses only: nothing can overlap.
 const NO_PREFIXES: u8 = 0;
-/// Level at which the table has prefixes, but no pool is guarded.
+/// Level of comparison while the lease table has prefixes, but no pool is guarded against overlaps.
 const PREFIXES: u8 = 1;
-/// Level at which pools are guarded.
+/// Level of comparison at which pools are guarded against overlaps.
 const GUARDED_POOLS: u8 = 2;
 
 /// Pools of DHCPv6 that are guarded against overlaps, and the entries of uses in them.
@@ -38,7 +38,7 @@ struct Entries {
     in_use: Spans<UseEnd>,
     /// Reserved resources that reach into a pool of another kind or length.
     reserved: Spans<()>,
-    /// Latest time at which a use was entered or compared.
+    /// Latest time at which a use of an address or prefix was entered or compared.
     now: Option<Now>,
 }
 
@@ -57,7 +57,8 @@ impl OverlapGuards {
         self.entries.lock().expect("no holder of the entries of uses panics")
     }
 
-    /// Raises the level of comparison to at least `level`. Returns true if it was lower.
+    /// Raises the level of comparison of overlapping addresses and prefixes to at least `level`.
+    /// Returns true if it was lower.
     fn raise(&self, level: u8) -> bool {
         self.level.fetch_max(level, Ordering::AcqRel) < level
     }

@@ -31,15 +31,16 @@ use crate::table::address_map::AddressMap;
 use crate::table::latest_value::LatestValue;
 use crate::table::table_family::{OpeningPlan, SlotNumberMap};
 
-/// Largest number of resources of a pool that are all opened at once.
+/// Largest number of addresses or prefixes of a pool that are all opened at once.
 const WHOLE: u32 = 1 << 20;
-/// Number of resources of a larger pool that are opened first, and maximum that is reserved.
+/// Number of addresses or prefixes of a larger pool that are opened first.
 const OPENED_FIRST: u32 = 1 << 12;
+/// Largest number of slot numbers that are reserved for the addresses or prefixes of a larger pool.
 const RESERVED_MAX: u32 = 1 << 24;
 /// Bit of a single slot number; extents have the slot numbers below.
 pub(super) const SINGLE: u32 = 1 << 31;
-/// Largest number of single slot numbers for addresses that clients request. Beyond, clients get
-/// open slot numbers only.
+/// Largest number of single slot numbers for addresses that clients request. Beyond that number,
+/// clients only get addresses with open slot numbers.
 const REQUESTED_SINGLES_MAX: u32 = 1 << 20;
 const STRIPES: usize = 256;
 

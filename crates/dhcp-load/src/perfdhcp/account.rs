@@ -1,5 +1,5 @@
-//! Account of one kind of DHCP exchange: every request that came due, by its end, and every reply
-//! that ended no request.
+//! Account of one kind of DHCP exchange (a request with its reply, such as DISCOVER and OFFER):
+//! every request that came due, by its end, and every reply that ended no request.
 
 use load::{ExchangeClass, ExchangeLedger};
 use serde::{Deserialize, Serialize};
@@ -20,17 +20,18 @@ pub struct ExchangeAccount {
     /// Numbers of invalid replies by [`ReplyFault::index`]; each is an exchange that ended as
     /// [`ExchangeClass::Invalid`].
     pub faults: [u64; ReplyFault::ALL.len()],
-    /// Number of further replies to requests that already had one.
+    /// Number of second and further replies to the same request.
     pub duplicates: u64,
-    /// Number of replies of this kind to no request that is watched.
+    /// Number of replies of this kind that belong to no request whose reply the generator still
+    /// awaits.
     pub unmatched: u64,
     /// Number of datagrams that are no DHCP messages but carry the transaction identifier of a
     /// watched request.
     pub malformed: u64,
-    /// Number of times that requests were sent again.
+    /// Number of times that requests were retransmitted.
     pub resent: u64,
-    /// Number of requests that the generator could not send for want of a lease to renew or give
-    /// back.
+    /// Number of renewals and releases that the generator could not send because no client had a
+    /// lease.
     pub without_lease: u64,
     /// Number of requests whose deadline passed without a reply, also when one came later.
     pub overdue: u64,
@@ -134,7 +135,7 @@ impl ExchangeAccount {
         self.ledger.count(ExchangeClass::OnTime)
     }
 
-    /// Returns the number of refusals by servers other than a DHCPNAK.
+    /// Returns the number of refusals by servers other than a DHCPNAK: DHCPv6 status codes.
     #[must_use]
     pub fn rejected(&self) -> u64 {
         self.ledger.count(ExchangeClass::Nak) - self.refusals[ServerRefusal::Nak.index()]

@@ -10,7 +10,7 @@ use super::files::NamedFileSource;
 use super::part::GeneratorPart;
 use crate::frames::FrameArgs;
 
-/// Default mean time in seconds until a client of a lifecycle population returns.
+/// Default mean time in seconds until a client of `--scenario lifecycle` returns (`--away`).
 pub(crate) const AWAY_DEFAULT_S: f64 = 600.0;
 
 /// Load-test a DHCP server with perfdhcp's options, and report what became of every request.
@@ -260,8 +260,8 @@ pub struct PerfdhcpArgs {
     pub(crate) server: Option<String>,
 }
 
-/// Default command that connects to other machines: SSH without prompts, which ends when the other
-/// side is gone.
+/// Default command that connects to other machines (`--generators`): SSH without prompts, which
+/// ends when the other machine is unreachable.
 const SSH: &str = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 \
                    -o ServerAliveCountMax=3";
 
@@ -444,9 +444,9 @@ fn letters(text: &str) -> Result<String, String> {
     }
 }
 
-/// Multicast group of DHCPv6 relays and servers, followed by the group of a site's servers (RFC
-/// 9915 §7.1).
+/// Multicast group All_DHCP_Relay_Agents_and_Servers (RFC 9915 §7.1).
 pub(crate) const GROUP_ALL: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
+/// Multicast group All_DHCP_Servers (RFC 9915 §7.1).
 pub(crate) const GROUP_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 1, 3);
 
 impl PerfdhcpArgs {

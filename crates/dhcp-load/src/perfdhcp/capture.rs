@@ -38,10 +38,10 @@ pub struct CapturedMessage {
 #[derive(Clone, Debug)]
 pub struct MessageCapture {
     keep: Keep,
-    /// Written messages that the kernel has not yet taken, with the numbers by which the kernel
-    /// reports them.
+    /// Queued messages that the kernel has not yet accepted, each with the number under which its
+    /// departure will be reported.
     waiting: VecDeque<(u64, CapturedMessage)>,
-    /// Messages of exchanges that may still fail.
+    /// Messages of exchanges whose end is not known yet, kept in case they fail.
     recent: VecDeque<CapturedMessage>,
     failed: HashSet<u64>,
     messages: Vec<CapturedMessage>,
@@ -146,7 +146,8 @@ impl MessageCapture {
         }
     }
 
-    /// Keeps or drops messages that left or came before `before_ns`, whose exchanges have ended.
+    /// Decides on messages that left or came before `before_ns`, whose exchanges have ended: keeps
+    /// those of failed exchanges, drops the others.
     pub(crate) fn settle(&mut self, before_ns: u64) {
         while self.recent.front().is_some_and(|message| message.at_ns < before_ns) {
             self.settle_oldest();

@@ -10,8 +10,9 @@ use super::args::{
 };
 use super::holders::CLIENTS_MAX;
 
-/// Codes of options that the generator's messages already have, for DHCPv4 and below for DHCPv6.
+/// Codes of options that the generator's DHCPv4 messages already have; `-o` must not add them.
 const OWN4: [u16; 6] = [0, 50, 53, 54, 61, 255];
+/// Codes of options that the generator's DHCPv6 messages already have; `-o` must not add them.
 const OWN6: [u16; 8] = [1, 2, 3, 6, 8, 9, 14, 25];
 
 /// List of problems with the switches of a command line, as texts.

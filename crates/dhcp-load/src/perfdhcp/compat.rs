@@ -1,5 +1,5 @@
-//! Text of perfdhcp 2.2, line by line, for scripts that parse it. The words are perfdhcp's, the
-//! numbers ours: received replies are those on time, drops are the others.
+//! Text of perfdhcp 2.2, line by line, for scripts that parse it. The words are perfdhcp's; the
+//! numbers are this generator's: replies on time count as received, all other requests as drops.
 
 use std::fmt::Write as _;
 

@@ -22,7 +22,7 @@ pub enum ExchangeKind {
     Renewal,
     /// Release: RELEASE, to which DHCPv4 servers send no reply.
     Release,
-    /// Rebinding: REQUEST to any server to renew and ACK, REBIND and REPLY.
+    /// Rebinding: REQUEST to any server that extends the lease and ACK, REBIND and REPLY.
     Rebinding,
     /// Reboot: REQUEST about a lease from before (INIT-REBOOT) and ACK, CONFIRM and REPLY.
     Reboot,
@@ -57,7 +57,7 @@ impl ExchangeKind {
 
 impl ExchangeKind {
     /// Returns true if the reply to a request of this kind is about a lease that continues. Replies
-    /// to the other kinds give nothing.
+    /// to the other kinds, such as RELEASE, give no lease.
     #[must_use]
     pub const fn gives(self) -> bool {
         !matches!(self, Self::Release | Self::Information | Self::Decline)
@@ -95,7 +95,8 @@ pub struct MessageSender {
 pub trait Dialect: Send {
     /// Reply of a server, parsed.
     type Answer<'a>;
-    /// Data about an offer that a client took up, or about a lease whose renewal is awaited.
+    /// Data about an offer that a client took up, or about a lease whose renewal the client awaits;
+    /// the reply must agree with it.
     type Offer: Copy;
     /// Data about a lease that is needed to renew it and give it back.
     type Lease: Copy;
@@ -109,7 +110,7 @@ pub trait Dialect: Send {
     /// True if the second request of an exchange has a transaction identifier of its own (RFC 9915
     /// §16.1).
     const IS_SECOND_RENUMBERED: bool;
-    /// True if servers of the family reply to a RELEASE and to a DECLINE.
+    /// True if servers of the family reply to a RELEASE and to a DECLINE: DHCPv6 servers do.
     const IS_RELEASE_ANSWERED: bool;
     /// Length of the family's shortest message, in bytes.
     const BYTES_MIN: usize;

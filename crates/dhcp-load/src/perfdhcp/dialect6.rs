@@ -1,4 +1,5 @@
-//! DHCPv6 implementation of [`super::dialect`]: clients bare or with one relay, SOLICIT to RELEASE.
+//! DHCPv6 implementation of [`super::dialect`]: clients without a relay or with one, SOLICIT to
+//! RELEASE.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -39,9 +40,9 @@ pub struct Dialect6 {
 }
 
 impl Dialect6 {
-    /// Creates the DHCPv6 messages of the clients `personas` that request `ask`, bare without
-    /// `links`, else through a relay with these link addresses. With `keeps_first_server` all
-    /// REQUESTs go to the server of the first ADVERTISE (`-1`).
+    /// Creates the DHCPv6 messages of the clients `personas` that request `ask`: without a relay if
+    /// `links` is empty, else through a relay with these link addresses. With `keeps_first_server`
+    /// all REQUESTs go to the server of the first ADVERTISE (`-1`).
     #[must_use]
     pub fn new(
         personas: Personas,

@@ -2,9 +2,9 @@
 //! RFC 2131 sections 4.1, 4.3.6 and 4.4.
 //!
 //! A client without an address is 0.0.0.0 and sends to all stations. A client with an address sends
-//! to its server as long as it wants to keep or to give back that address, and to all stations once
-//! it asks any server. The generator learns the hardware address for a server from the server's
-//! replies: for a server behind a relay that is the relay's, as it would be a router's.
+//! to its server to renew, to release and to request configuration, and to all stations in
+//! REBINDING. The generator learns the hardware address for a server from the server's replies: for
+//! a server behind a relay agent, that is the relay agent's address.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 

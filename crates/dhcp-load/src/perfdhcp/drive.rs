@@ -23,7 +23,8 @@ const LEASE_KINDS: [ExchangeKind; 2] = [ExchangeKind::Renewal, ExchangeKind::Rel
 pub enum RequestPacing {
     /// First requests are due when a schedule says so.
     Scheduled(Schedule),
-    /// This many first requests per turn, each due when it is begun, as long as there is room.
+    /// This many first requests per send and receive cycle, each due when it is begun, as long as
+    /// there is room.
     BestEffort(u32),
     /// This many first requests, all due at the start.
     AtOnce(u64),
@@ -32,19 +33,20 @@ pub enum RequestPacing {
 /// Limits that end a perfdhcp run.
 #[derive(Clone, Debug, Default)]
 pub struct RunLimits {
-    /// Largest numbers of first and of second requests; `None` for any number.
+    /// Largest numbers of first and of second requests (`-n`); `None` for any number.
     pub counts: [Option<u64>; 2],
     /// Length of the run in nanoseconds from the start; `None` for any length.
     pub period_ns: Option<u64>,
     /// True if the period ends a run only when all first requests of its schedule were sent, also
     /// late ones.
     pub sends_all: bool,
-    /// Numbers of overdue requests, first and second, at which the run ends.
+    /// Numbers of overdue first requests and of overdue second requests at which the run ends
+    /// (`-D`).
     pub overdue: [Option<u64>; 2],
-    /// Percentages of overdue requests among those sent, first and second, at which the run ends,
-    /// once more than ten were sent.
+    /// Percentages of overdue requests among those sent, for first and for second requests, at
+    /// which the run ends (`-D` with `%`), once more than ten were sent.
     pub overdue_percent: [Option<f64>; 2],
-    /// Longest wait for missing replies after the end of sending, in nanoseconds.
+    /// Longest wait for missing replies after the end of sending, in nanoseconds (`-W`).
     pub wait_ns: Option<u64>,
 }
 
@@ -92,7 +94,7 @@ pub struct PerfdhcpLoopResult {
     pub sending_end_ns: u64,
     /// Time from which no reply was awaited any more, in nanoseconds of the monotonic clock.
     pub end_ns: u64,
-    /// Number of turns in which no request was due and no reply had come.
+    /// Number of send and receive cycles (turns) in which no request was due and no reply had come.
     pub idle_turns: u64,
     /// Counts of the run's messages that the kernel took and refused.
     pub sends: SendCounts,
@@ -118,7 +120,8 @@ pub struct PerfdhcpRun<D: Dialect> {
     pub start_ns: u64,
     /// Interval between periodic reports, in nanoseconds; `None` for no reports.
     pub report_ns: Option<u64>,
-    /// Silence of the socket before the end of the run, in nanoseconds, once no reply is awaited.
+    /// Time for which the socket must be silent before the run ends, in nanoseconds, once no reply
+    /// is awaited.
     pub linger_ns: u64,
     begun: u64,
 }
@@ -264,8 +267,8 @@ impl<D: Dialect> PerfdhcpRun<D> {
             .then_some(SendingEndReason::AllBegun)
     }
 
-    /// Sends requests that came due before the end of the period and wait for their turn, one batch
-    /// at most, and counts the others as due and not sent. Returns true if some were sent.
+    /// Sends requests that came due before the end of the period (`-p`) and were not sent yet, one
+    /// batch at most, and counts the others as due and not sent. Returns true if some were sent.
     fn close_period(&mut self) -> io::Result<bool> {
         let (Some(period_ns), RequestPacing::Scheduled(_)) = (self.limits.period_ns, &self.pacing)
         else {

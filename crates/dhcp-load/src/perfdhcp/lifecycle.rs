@@ -3,8 +3,8 @@
 //! RELEASE or silently, come back and request their former addresses. RFC 2131 sections 3.2, 4.4.5
 //! and 4.4.6; RFC 9915 section 18.2.
 //!
-//! Each client either has one step ahead of it, at a set time, or one exchange open, whose end
-//! decides on the next step. Nothing is allocated after construction.
+//! Each client either has one planned step, at a set time, or one open exchange, whose end decides
+//! on the next step. Nothing is allocated after construction.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -43,7 +43,7 @@ pub struct LifecycleSettings {
     pub declining_percent: u8,
 }
 
-/// Next step of a client of the population.
+/// Next step that a client of `--scenario lifecycle` has planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LifecycleStep {
     /// Request a new lease, or the lease that the client had.
@@ -79,7 +79,7 @@ struct LifecycleClient<L> {
 pub enum LifecycleExchangeEnd<L> {
     /// The client has a lease, with these lifetimes.
     Granted(L, LeaseLifetimes),
-    /// The server sent a reply that gives no lease.
+    /// The server sent a positive reply that gives no lease, as to an INFORM or a RELEASE.
     Agreed,
     /// The server refused the lease.
     Refused,
@@ -290,7 +290,8 @@ impl<L: Copy> LifecyclePopulation<L> {
             Some(LifecycleLease { who, lease, t1_ns, t2_ns, ends_ns });
     }
 
-    /// Draws the time for which client `client`, which has just come, stays.
+    /// Draws at random the time for which client `client`, which has just joined or returned,
+    /// stays.
     fn draw_stay(&mut self, now_ns: u64, client: u32) {
         let leaves_ns =
             self.habits.stay_s.map_or(u64::MAX, |stay_s| self.after_about(now_ns, stay_s));

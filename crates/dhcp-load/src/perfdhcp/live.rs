@@ -1,5 +1,5 @@
 //! Full-screen view of a perfdhcp run (`--live`): rates, drops by class and latency bands of each
-//! kind of exchange, a frame for each interval. Crate `netio` shows it.
+//! kind of exchange, one text frame for each interval. Crate `netio` writes it to the terminal.
 
 use std::fmt::Write as _;
 

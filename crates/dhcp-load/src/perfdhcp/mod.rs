@@ -3,10 +3,10 @@
 //!
 //! It differs from [`crate::run_report`] in the unit that it counts: not whole exchanges but each
 //! request with its reply (DISCOVER-OFFER, REQUEST-ACK, renewal, RELEASE), each under its own
-//! deadline from its own due time. Messages, reading and judging are those of [`crate::v4`] and
-//! [`crate::v6`]; schedules, rings of open requests and ledgers come from crate `load`. The command
-//! refuses switches that it does not implement. docs/book/perfdhcp.md lists the class of each
-//! fault.
+//! deadline from its own due time. Messages, their parser and the checks of replies are those of
+//! [`crate::v4`] and [`crate::v6`]; schedules, rings of open requests and ledgers come from crate
+//! `load`. The command refuses switches that it does not implement. docs/book/perfdhcp.md lists the
+//! class of each fault.
 
 pub mod account;
 mod args;

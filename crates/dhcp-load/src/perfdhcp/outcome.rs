@@ -24,9 +24,9 @@ pub(crate) struct GeneratorOutcome<R: LeasedResource> {
     pub(crate) link: LinkCounts,
     /// Time of the last reply that was on time, in nanoseconds from the start of the run.
     pub(crate) answered_ns: u64,
-    /// Number of whole exchanges on time that count in the rate, and below the nanoseconds after
-    /// the last request left that they took ([`load::Throughput`]).
+    /// Number of whole exchanges on time that count in the rate ([`load::Throughput`]).
     pub(crate) counted: u64,
+    /// Time after the last request left that the counted exchanges took, in nanoseconds.
     pub(crate) overtime_ns: u64,
     pub(crate) loop_result: PerfdhcpLoopResult,
 }

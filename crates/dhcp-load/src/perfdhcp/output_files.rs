@@ -1,5 +1,5 @@
-//! Files for the result of a run, opened before it, so that a file that cannot be written costs no
-//! run.
+//! Files for the result of a run, opened before the run, so that an unwritable file is reported
+//! before any load is sent.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;

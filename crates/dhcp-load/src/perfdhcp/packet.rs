@@ -200,7 +200,7 @@ mod tests {
         Dhcp4PacketOffsets { xid: 4, client_end, secs: 8, server: 249, address: 243 }
     }
 
-    /// Returns the packets that the built-in messages are, of another client.
+    /// Returns the built-in messages of another client as packets, for tests.
     fn built_in() -> (Vec<u8>, Vec<u8>) {
         let templates = Templates::new(Ipv4Addr::LOCALHOST);
         let nothing =

@@ -15,7 +15,7 @@ pub struct Personas {
     pub base_mac: [u8; 6],
     /// DUID of client 0, from which the DUIDs of the other clients count up.
     pub base_duid: Vec<u8>,
-    /// Number of clients that take turns in the run.
+    /// Number of simulated clients, which the exchanges of the run use in turn (`-R`).
     pub clients: u32,
     /// Part of the clients that this generator simulates.
     pub part: GeneratorPart,

@@ -25,9 +25,10 @@ use crate::v6::answer::is_solicit;
 
 /// Time for which the clients of an avalanche await a reply, in nanoseconds.
 const AVALANCHE_NS: u64 = 1_000 * NS_PER_S;
-/// Number of first requests that a run without a rate watches at a time.
+/// Number of first requests whose replies a run without a rate (`-r`) awaits at a time.
 const BEST_EFFORT_ROOM: u64 = 1 << 18;
-/// Number of leases that a run without a limit keeps to compare.
+/// Number of leases that a run without a limit keeps in memory to detect addresses that two clients
+/// got.
 const LEASES_OPEN: u64 = 1 << 20;
 /// Largest number of invalid lines of a list (`-M`, `-J`) that are reported.
 const LIST_PROBLEMS_MAX: usize = 10;

@@ -8,9 +8,9 @@ use super::plan::{self, PerfdhcpFailure};
 /// Number of relay addresses that a message for people names; it counts the others.
 const LISTED_MAX: usize = 3;
 
-/// Relay addresses of DHCPv4 that `-J` lists: those that this machine has, and others. A server
-/// sends its answers to the relay address in the message, at whatever address the message left
-/// from.
+/// Relay addresses of DHCPv4 that `-J` lists: those that this machine has, and others. A DHCPv4
+/// server sends its replies to the relay address in the message (`giaddr`), whatever the source
+/// address of the message.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RelayAddresses {
     own: Vec<Ipv4Addr>,

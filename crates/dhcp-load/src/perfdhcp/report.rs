@@ -59,14 +59,15 @@ pub(crate) struct PerfdhcpReport {
     /// Time during which first requests came due, in seconds; in an avalanche until the last reply,
     /// as all of its clients come at once.
     pub(crate) sending_s: f64,
-    /// Number of exchanges completed in time that count in the rate, and below the seconds after
-    /// the last request left that they took.
+    /// Number of exchanges completed on time that count in the rate.
     pub(crate) counted: u64,
+    /// Time after the last request left that the counted exchanges took, in seconds.
     pub(crate) overtime_s: f64,
     /// Messages for the capture file (`--pcap`).
     pub(crate) messages: Vec<CapturedMessage>,
     pub(crate) warnings: Vec<String>,
-    /// Reason why no server has sent a reply, or why no message has left.
+    /// Possible reason, as text, why no server has sent a reply or no message has left; `None`
+    /// otherwise.
     pub(crate) silence: Option<String>,
     /// Results of each generator of the run, when there were several.
     pub(crate) generators: Vec<GeneratorResult>,
@@ -264,8 +265,8 @@ impl PerfdhcpReport {
         self.per_s(self.accounts[0].ledger.due())
     }
 
-    /// Returns the number of exchanges completed on time per second. If the server worked off a
-    /// queue after the offer, the duration includes that time.
+    /// Returns the number of exchanges completed on time per second. If the server still worked off
+    /// its queue after the last request, the duration includes that time.
     pub(crate) fn completed_per_s(&self) -> f64 {
         let took_s = self.sending_s + self.overtime_s;
         if took_s > 0.0 { self.counted as f64 / took_s } else { 0.0 }

@@ -1,5 +1,5 @@
-//! Times at which an avalanche (`--scenario avalanche`) sends requests again: those of the RFCs, or
-//! perfdhcp's.
+//! Times at which an avalanche (`--scenario avalanche`) retransmits requests: those of RFC 2131 and
+//! RFC 9915, or perfdhcp's (`--resend`).
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -15,13 +15,14 @@ const SCAN_NS: u64 = 200 * NS_PER_MS;
 /// Rule by which clients send requests again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resend {
-    /// Rule of RFC 2131 section 4.1: after 4, 8, 16, 32, 64 seconds, each give or take one.
+    /// Rule of RFC 2131 section 4.1: retransmissions after 4, 8, 16, 32, 64 seconds, each plus or
+    /// minus a random time of up to one second.
     Rfc2131,
-    /// Rule of RFC 9915 section 15: doubled from 1 second on, give or take a tenth; SOLICIT up to
-    /// an hour, REQUEST up to 30 seconds and 10 times.
+    /// Rule of RFC 9915 section 15: intervals that double from 1 second on, plus or minus up to a
+    /// tenth; for SOLICIT up to an hour, for REQUEST up to 30 seconds and 10 times.
     Rfc9915,
-    /// Rule of perfdhcp: 2^n seconds after the first sending, at most 64, give or take one, drawn
-    /// anew every 200 ms; the bytes do not change.
+    /// Rule of perfdhcp: 2^n seconds after the first sending, at most 64, plus or minus up to one
+    /// second, drawn anew every 200 ms; the message's bytes do not change.
     Perfdhcp,
 }
 

@@ -13,7 +13,8 @@ pub struct RequestRules {
     /// Longest time from a request's due time to its reply, in nanoseconds: of first requests, and
     /// of all others.
     pub deadlines_ns: [u64; 2],
-    /// Time for which a request is watched after its deadline, in nanoseconds.
+    /// Time after a request's deadline for which the generator still watches for its reply, in
+    /// nanoseconds, to tell late replies from lost ones.
     pub grace_ns: u64,
     /// True if clients send first requests only, and take up no offer.
     pub is_offer_only: bool,
@@ -40,9 +41,9 @@ pub struct RequestRules {
     pub seed: u64,
     /// Part of the perfdhcp run that this generator carries.
     pub part: GeneratorPart,
-    /// Largest number of first requests that are watched at a time.
+    /// Largest number of first requests whose replies the generator awaits at a time.
     pub capacity: u64,
-    /// Largest number of renewals, and of releases, that are watched at a time.
+    /// Largest number of renewals, and of releases, whose replies the generator awaits at a time.
     pub lease_capacity: u64,
     /// Number of leases for which there is memory to compare them.
     pub leases: u64,

@@ -1,6 +1,6 @@
 //! Several perfdhcp generators as one (`--generators`): a coordinator starts copies of this program
-//! over SSH, gives each its part of the run, compares clocks, starts all of them at one time, and
-//! adds up their counts.
+//! over SSH, gives each of them its part of the run, compares their clocks with its own, starts all
+//! of them at one time, and adds up their counts.
 //!
 //! The coordinator measures nothing itself. Parts are those of [`super::part`]; [`message`] defines
 //! the messages, and [`super::outcome`] the counts of a run and their sum.

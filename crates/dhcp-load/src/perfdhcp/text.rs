@@ -50,9 +50,11 @@ pub(crate) const fn rate_name(args: &PerfdhcpArgs) -> &'static str {
     }
 }
 
-/// Switches without a value for the output, the generators and the network path, which the text
-/// does not repeat, and below those with a value.
+/// Switches without a value for the output, the generators and the network path, which the text of
+/// a run does not repeat.
 const OUTPUT_BARE: [&str; 3] = ["--compat", "--live", "--pcap-failed"];
+/// Switches with a value for the output, the generators and the network path, which the text of a
+/// run does not repeat.
 const OUTPUT: [&str; 8] = [
     "--json",
     "--hdr",

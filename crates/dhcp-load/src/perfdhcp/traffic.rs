@@ -3,8 +3,9 @@
 //!
 //! A request is watched from its due time until its deadline and the grace after it have passed.
 //! The first reply that carries its transaction identifier decides how it ended. A first request is
-//! kept for as long as the second one that it may lead to, which shares its number. Budget: as
-//! [`crate::population`]; nothing is allocated after construction, except for diagnostics.
+//! kept for as long as the second one that it may lead to, which shares its number. The cost per
+//! message is that of [`crate::population`]; nothing is allocated after construction, except for
+//! diagnostics.
 
 mod answer;
 mod link;
@@ -43,7 +44,7 @@ enum ReplyState {
     GivenUp,
 }
 
-/// State of one request that is watched.
+/// State of one request whose reply the generator awaits.
 #[derive(Clone, Copy, Debug)]
 struct RequestState<O> {
     who: MessageSender,
@@ -92,8 +93,8 @@ pub struct RequestTraffic<D: Dialect> {
     numbers: ExchangeIdentities,
     random: Random,
     rings: [Outstanding<RequestState<D::Offer>>; ExchangeKind::COUNT],
-    /// Number of the first request whose deadline may not have passed, by kind of exchange.
-    /// `watched` has the first one whose grace may not have passed.
+    /// Number of the oldest request whose deadline may not have passed yet, by kind of exchange.
+    /// `watched` has the oldest one that the generator still watches.
     overdue: [u64; ExchangeKind::COUNT],
     watched: [u64; ExchangeKind::COUNT],
     unsettled: u64,
@@ -116,7 +117,8 @@ pub struct RequestTraffic<D: Dialect> {
     /// Number of received datagrams that are shorter than any DHCP message, which `malformed`
     /// includes.
     pub too_short: u64,
-    /// Number of requests that came due and found no room.
+    /// Number of requests that came due while the generator already awaited as many replies as it
+    /// can.
     pub local_limit: u64,
     /// Counts of messages that came over the generator's link (`--direct`).
     pub link: LinkCounts,
@@ -217,7 +219,8 @@ impl<D: Dialect> RequestTraffic<D> {
     }
 
     /// Opens a request of `kind` due at `due_ns` and returns its number; `None` when there is no
-    /// room. A full ring gives up its oldest request if that is done.
+    /// room. When the ring of watched requests is full, it gives up the oldest request if that has
+    /// its reply.
     fn open(
         &mut self,
         kind: ExchangeKind,
@@ -243,7 +246,7 @@ impl<D: Dialect> RequestTraffic<D> {
         number
     }
 
-    /// Counts a request of `kind` that came due and is not sent.
+    /// Counts a request of `kind` that came due and that the generator does not send.
     pub fn skip(&mut self, kind: ExchangeKind) {
         let ledger = &mut self.accounts[kind.index()].ledger;
         ledger.record_due();
@@ -463,7 +466,7 @@ impl<D: Dialect> RequestTraffic<D> {
         self.capture.take().map(MessageCapture::into_messages).unwrap_or_default()
     }
 
-    /// Returns true when no reply to any request is awaited.
+    /// Returns true when the generator awaits no reply to any request of the run.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.unsettled == 0

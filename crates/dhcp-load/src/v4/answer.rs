@@ -1,9 +1,9 @@
 //! Replies of a DHCPv4 server, as far as a load generator must read them, and checks for faults in
 //! them.
 //!
-//! Reading is one pass over the options without allocation, about 30 ns. The reader accepts
-//! everything that RFC 2131 and RFC 2132 allow, and reads options overloaded into `file` and
-//! `sname` (RFC 2132 section 9.3).
+//! Reading is one pass over the options without allocation, about 30 ns. The parser accepts
+//! everything that RFC 2131 and RFC 2132 allow, and reads options in `file` and `sname` (option 52,
+//! RFC 2132 section 9.3).
 
 use std::net::Ipv4Addr;
 
@@ -135,7 +135,8 @@ impl<'a> Dhcp4Reply<'a> {
         self.mac == mac && self.client_id.is_none_or(is_own_id)
     }
 
-    /// Checks the header fields that every reply from a server to the relay `giaddr` must have.
+    /// Checks the header fields of a server's reply through the relay `giaddr`: `op`, hardware type
+    /// and length, `giaddr`.
     ///
     /// # Errors
     ///

@@ -23,7 +23,8 @@ pub struct OfferedAddress {
 pub struct AcceptedOffer {
     /// Address and server of the DHCPOFFER.
     pub offered: OfferedAddress,
-    /// True if the server granted the offered address and the renewal is under way.
+    /// True if the server granted the offered address and the generator awaits the reply to the
+    /// renewal.
     pub is_granted: bool,
 }
 

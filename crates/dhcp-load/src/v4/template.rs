@@ -1,6 +1,6 @@
-//! DHCPv4 messages that the generator sends: DISCOVER and REQUEST byte for byte those of `perfdhcp`
-//! 2.2, relayed, one hop, without padding. The generator writes each message once and patches only
-//! the changing bytes per exchange. About 15 ns a message.
+//! DHCPv4 messages that the generator sends: DISCOVER and REQUEST are byte for byte those of
+//! `perfdhcp` 2.2: relayed, one hop, without padding. The generator writes each message once and
+//! patches only the changing bytes per exchange. Writing takes about 15 ns per message.
 
 use std::net::Ipv4Addr;
 

@@ -1,8 +1,8 @@
 //! Replies of a DHCPv6 server, as far as a load generator must read them.
 //!
-//! The project's server has another reader and writer, so that one misunderstanding cannot hide in
-//! both. Reading walks the options without allocation and establishes that every option, also those
-//! inside identity associations, lies within its parent.
+//! This parser shares no code with the project's server (`dhcp-wire`), so that one misunderstanding
+//! cannot hide in both. Reading walks the options without allocation and establishes that every
+//! option, also those inside identity associations, lies within its parent.
 
 use std::net::Ipv6Addr;
 

@@ -1,11 +1,12 @@
 //! DHCPv6 implementation of [`crate::protocol`]: the meaning of replies.
 //!
-//! An exchange requests everything at once and succeeds when it gets everything. The refusal of one
-//! association ends the exchange with that status; the generator still notes the other leases of
-//! the reply.
+//! An exchange requests all its identity associations at once and succeeds when it gets a lease for
+//! each. The refusal of one association ends the exchange with that status; the generator still
+//! records the other leases of the reply.
 //!
-//! Every message has a transaction identifier of its own (RFC 9915 §16.1): twice the exchange's for
-//! the SOLICIT, one more for the REQUEST, and the REQUEST's with the highest bit for a RENEW.
+//! Every message has a transaction identifier of its own (RFC 9915 §16.1): twice the exchange's
+//! number for the SOLICIT, one more for the REQUEST, and the REQUEST's with the highest bit set for
+//! a RENEW.
 //!
 //! A server may grant something else than it advertised (RFC 9915 §18.2.10.1: the client uses the
 //! content of the REPLY); such an exchange is on time and counted as moved.
@@ -25,7 +26,8 @@ use crate::protocol::{DhcpLoadProtocol, Expect, Judgment};
 pub struct Advertised {
     server: u64,
     leased: u64,
-    /// True if the server granted the advertised leases and the renewal is under way.
+    /// True if the server granted the advertised leases and the generator awaits the reply to the
+    /// RENEW.
     is_granted: bool,
 }
 
@@ -40,7 +42,8 @@ impl Advertised {
     }
 }
 
-/// DHCPv6 messages of clients, through relays or bare, and the checks of replies to them.
+/// DHCPv6 messages of simulated clients, through relays or without one, and the checks of replies
+/// to them.
 #[derive(Clone, Debug)]
 pub struct Dhcp6ClientMessages {
     requested: RequestedAssociations,
@@ -100,7 +103,7 @@ impl Dhcp6ClientMessages {
         }
     }
 
-    /// Creates the messages of clients whose identities and links the caller keeps: for
+    /// Creates the messages of clients whose identities and links the caller supplies, to
     /// [`Dhcp6ClientMessages::templates`] and [`Dhcp6ClientMessages::judge_for`].
     #[must_use]
     pub fn with_extras(
@@ -205,7 +208,7 @@ impl Dhcp6ClientMessages {
     }
 
     /// Returns the meaning of the DHCPv6 reply `answer` for a lease of `to` that the client renews,
-    /// or gives back if `ends`. The REPLY to a RELEASE gives nothing (RFC 9915 §18.3.7).
+    /// or gives back if `ends`. The REPLY to a RELEASE gives no lease (RFC 9915 §18.3.7).
     #[must_use]
     pub fn judge_lease(
         &self,

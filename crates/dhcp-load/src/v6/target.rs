@@ -1,5 +1,5 @@
-//! Target of DHCPv6 load: the server, the leases that clients request, and the way of messages to
-//! the server.
+//! Target of DHCPv6 load: the server, the leases that clients request, and the path of messages to
+//! the server (relayed or direct).
 
 use std::net::{Ipv6Addr, SocketAddrV6};
 
@@ -43,7 +43,7 @@ impl RequestedAssociations {
     }
 }
 
-/// Way of the clients' messages to the DHCPv6 server.
+/// Path of the clients' messages to the DHCPv6 server: through relay agents or directly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Messages go through relay agents, which this generator plays.
@@ -67,12 +67,12 @@ pub enum Access {
     },
 }
 
-/// DHCPv6 server that the load goes to, and the way to it.
+/// DHCPv6 server that the load goes to, and the path to it (relayed or direct).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dhcp6LoadTarget {
     /// Address and port of the server.
     pub server: SocketAddrV6,
-    /// Way of the clients' messages to the server.
+    /// Path of the clients' messages to the server: through relay agents or directly.
     pub access: Access,
     /// Identity associations that clients request.
     pub requested: RequestedAssociations,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maximum size of a control command, in bytes.
 const COMMAND_MAX_BYTES: usize = 64 << 20;
-/// Maximum total size of all control commands under way, in bytes.
+/// Maximum total size of all control commands that are being received or executed, in bytes.
 const TOTAL_MAX_BYTES: usize = 128 << 20;
 
 /// Maximum size of a command at a control socket without authentication, in bytes.
@@ -16,7 +16,8 @@ pub(super) const UNAUTHENTICATED_MAX_BYTES: usize = 1 << 20;
 /// Maximum total size of all answers that control clients have not received yet, in bytes; a single
 /// answer may be larger.
 const ANSWERS_MAX_BYTES: usize = 128 << 20;
-/// Size of freed memory, in bytes, from which on it goes back to the system at once.
+/// Size of the memory of a command or answer, in bytes, from which on freed memory goes back to the
+/// system at once.
 const LARGE_BYTES: usize = 4 << 20;
 
 /// Memory that is left for the commands and answers of all control sockets.

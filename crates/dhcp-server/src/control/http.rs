@@ -32,8 +32,8 @@ use super::unix::{failure, no_room};
 const METRICS_PATH: &str = "/metrics";
 /// Size of an HTTP connection's read buffer in bytes, and so of the largest head of a request.
 const HEAD_MAX_BYTES: usize = 16 << 10;
-/// Maximum number of headers that a configuration adds to each HTTP response: a header map of
-/// `hyper` has a limit.
+/// Maximum number of headers that a configuration (`http-headers`) adds to each HTTP response:
+/// `hyper` limits the number.
 const HEADERS_MAX: usize = 1_000;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");

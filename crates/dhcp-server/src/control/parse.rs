@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Memory in bytes that the values of any control command may take, however short its text.
+/// Memory in bytes that the JSON values of any control command may take, however short its text.
 const LEAST_BYTES: usize = 64 << 20;
 /// Memory in bytes that the values of a control command may take for each byte of its text.
 const PER_OCTET: usize = 4;
@@ -16,7 +16,8 @@ const PER_OCTET: usize = 4;
 const VALUE_BYTES: usize = 2 * size_of::<Value>();
 /// Memory in bytes that the allocator adds to a JSON string.
 const STRING_BYTES: usize = 24;
-/// Memory in bytes of a JSON map's first node, and of each further entry.
+/// Memory in bytes that the parser counts for the first node of a JSON map, and for each further
+/// entry.
 const MAP_BYTES: usize = 640;
 const ENTRY_BYTES: usize = 112;
 

@@ -8,10 +8,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Time limit for a client to send a control command (Kea's); [`RECEIVE_PER_MEBIBYTE`] extends it.
+/// Time limit for a client to send a control command, as in Kea; [`RECEIVE_PER_MEBIBYTE`] extends
+/// it.
 const RECEIVE: Duration = Duration::from_secs(10);
 const RECEIVE_PER_MEBIBYTE: Duration = Duration::from_secs(1);
-/// Time limit between an answer and the next command of the same control connection (Kea's).
+/// Time limit between an answer and the next command of the same control connection, as in Kea.
 const IDLE: Duration = Duration::from_secs(30);
 /// Time limit for a client to receive at least a part of an answer.
 const TAKE: Duration = Duration::from_secs(10);
@@ -91,7 +92,7 @@ impl ControlConnectionProgress {
         }
     }
 
-    /// Records that the whole answer is sent.
+    /// Records that the whole answer to a control command is sent.
     pub(super) fn flushed(&self) {
         if self.phase.get() == ControlConnectionPhase::Answering {
             self.enter(ControlConnectionPhase::Idle);

@@ -8,7 +8,8 @@ use netio::Waker;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-/// Maximum number of control requests that wait for the supervisor. A connection has one under way.
+/// Maximum number of control requests that wait for the supervisor. Each connection sends one
+/// request at a time.
 const WAITING_MAX: usize = 1_024;
 
 /// Request of a client of a control socket.

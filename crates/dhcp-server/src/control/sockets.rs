@@ -22,7 +22,8 @@ use crate::policy;
 const CONNECTIONS_MAX: usize = 128;
 /// Maximum number of connections to a control socket that wait to be accepted.
 const BACKLOG: u32 = 128;
-/// Wait after an accept at a control socket that failed for lack of a resource.
+/// Wait after `accept(2)` at a control socket failed for lack of a resource, such as a file
+/// descriptor.
 const BREATH: Duration = Duration::from_millis(100);
 
 /// Address of a control socket: the path of a Unix socket, or an IP address and port.
@@ -76,8 +77,8 @@ impl ControlSocketSet {
         Self { open: Vec::new(), budget: Budget::new(), request_sender }
     }
 
-    /// Opens and closes control sockets as `config` requires. A socket that stays has no
-    /// interruption.
+    /// Opens and closes control sockets as `config` requires. A socket that stays open is not
+    /// interrupted.
     ///
     /// # Errors
     ///

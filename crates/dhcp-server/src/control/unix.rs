@@ -168,7 +168,8 @@ fn timed_out(octets: u64) -> String {
     failure(&format!("Connection over control channel timed out{discarded}"))
 }
 
-/// Returns the error for a control client whose answer of `len` bytes has no room in the budget.
+/// Returns the error for a control client whose answer of `len` bytes exceeds the memory budget for
+/// answers.
 pub(super) fn no_room(len: usize) -> String {
     format!(
         "answers that clients have not read yet leave no room for this one of {len} bytes; request \

@@ -41,8 +41,8 @@ pub(crate) struct HostsDatabases<P: DaemonFamily> {
     row_counts: Arc<HostRowCounts>,
 }
 
-/// Option definitions of the configuration in force, as a JSON list, by which options of hosts are
-/// parsed.
+/// Option definitions (`option-def`) of the configuration in force, as a JSON list, by which
+/// options of hosts are parsed.
 #[derive(Clone, Debug, Default)]
 struct OptionDefinitionList(Arc<Mutex<String>>);
 
@@ -106,7 +106,8 @@ impl<P: DaemonFamily> HostsDatabases<P> {
         HostCache::new(Box::new(source), self.limits, seed)
     }
 
-    /// Parses options of hosts by the definitions of the configuration `document` from now on.
+    /// Parses options of hosts by the definitions (`option-def`) of the configuration `document`
+    /// from now on.
     pub(crate) fn follow(&self, document: &Value) {
         self.definitions.follow(document);
     }

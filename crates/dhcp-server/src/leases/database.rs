@@ -21,8 +21,8 @@ use crate::log::counted;
 use crate::loggers::DHCPSRV;
 use crate::service::DaemonFamily;
 
-/// Path of the socket of Debian's MariaDB servers. Kea's client library uses the socket when the
-/// host is `localhost`, which it does not treat as the name of an address.
+/// Path of the socket of Debian's MariaDB servers. Kea's client library uses this socket when the
+/// host is `localhost`, instead of a TCP connection.
 const MYSQL_SOCKET: &str = "/run/mysqld/mysqld.sock";
 const LOCALHOST: &str = "localhost";
 

@@ -1,6 +1,6 @@
 //! Schedule of the checks of the machine's interfaces for listeners: after the kernel reports a
 //! change of interfaces or addresses, after a reload of the configuration, and while failed sockets
-//! have tries left.
+//! have tries left (`service-sockets-max-retries`).
 
 use std::sync::Arc;
 
@@ -141,8 +141,8 @@ impl ListenerManager {
         self.check(now_ns, true, wake)
     }
 
-    /// Returns the watch of the interfaces to poll in addition to signals; `None` until the least
-    /// time between two checks has passed.
+    /// Returns the watch of the interfaces, to poll in addition to signals; `None` until
+    /// [`LOOK_EVERY_NS`] have passed since the last check.
     pub(crate) fn poll_fd(&self, now_ns: u64) -> Option<PollFd<'_>> {
         // A busy machine must not make the server check all the time.
         if now_ns < self.looked_ns + LOOK_EVERY_NS {

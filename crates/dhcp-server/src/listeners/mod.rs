@@ -130,8 +130,8 @@ pub(crate) struct ListenerEndpoint {
 }
 
 impl ListenerEndpoint {
-    /// Returns the address to bind the listener's socket to, with `port`. A link-local address
-    /// belongs to the device.
+    /// Returns the address to bind the listener's socket to, with `port`. A link-local address has
+    /// the interface's index as its scope.
     pub(crate) fn socket_address(&self, port: u16) -> SocketAddr {
         match self.address {
             IpAddr::V4(address) => (address, port).into(),
@@ -166,14 +166,14 @@ impl fmt::Display for ListenerEndpoint {
 /// Listener of one shard: its sockets at one endpoint.
 #[derive(Debug)]
 pub(crate) struct ShardListener {
-    /// Number of the listener, unlike that of any other open listener and of any listener that a
-    /// pending reply may still name.
+    /// Number of the listener, different from those of all other open listeners and of listeners
+    /// that a pending reply may still name.
     pub(crate) id: u16,
     pub(crate) endpoint: ListenerEndpoint,
     pub(crate) socket: ListenerSocket,
-    /// Socket for messages that continue an exchange or, at a packet listener, for messages to the
-    /// server's addresses, most of which are renewals. The shard reads it first, so that under
-    /// overload it ends exchanges before it begins others. It sends nothing.
+    /// Receiving socket for messages that continue an exchange (such as DHCPREQUEST) or, at a
+    /// packet listener, for messages to the server's addresses, most of which are renewals. The
+    /// shard reads it first, so that under overload it ends exchanges before it begins others.
     pub(crate) express: Option<ListenerSocket>,
     /// Number of the listener's shard, and the count of shards.
     pub(crate) shard: (u32, u32),
@@ -184,7 +184,7 @@ pub(crate) struct ShardListener {
 pub(crate) enum ListenerSocketRole {
     /// First socket of the listener, [`ShardListener::socket`].
     First,
-    /// Express socket of the listener, [`ShardListener::express`].
+    /// Express socket of the listener, which the shard reads first ([`ShardListener::express`]).
     Express,
 }
 
@@ -208,7 +208,7 @@ impl ShardListener {
     }
 
     /// Returns true if the socket of `role` serves the datagram from `source`, of which the kernel
-    /// gave every socket of the port a copy: one datagram is served once.
+    /// gave every socket of the port a copy, so that the datagram is served once.
     pub(crate) fn takes_copy(&self, role: ListenerSocketRole, source: SocketAddrV4) -> bool {
         let (index, of) = self.shard;
         let key = source.ip().to_bits() ^ u32::from(source.port());

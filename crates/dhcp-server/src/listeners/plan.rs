@@ -28,7 +28,8 @@ pub(super) struct ListenerPlan {
     pub(super) addresses: Vec<(u32, Ipv4Addr)>,
     /// Addresses (IPv4) of the whole machine, in the order of its interfaces.
     pub(super) own: Vec<Ipv4Addr>,
-    /// True if replies to relay agents leave by the interface that the routing table chooses.
+    /// True if replies to relay agents leave by the interface that the routing table chooses (Kea's
+    /// `outbound-interface` `use-routing`).
     pub(super) is_routed: bool,
 }
 
@@ -103,8 +104,8 @@ impl ListenerPlan {
         }
     }
 
-    /// Adds the listeners of an interface to a DHCPv6 server's plan. A named address is added to
-    /// the listeners of the link; it does not replace them.
+    /// Adds the listeners of an interface to a DHCPv6 server's plan. A listener at a named address
+    /// is added to the listeners of the link; it does not replace them.
     fn add_named_v6(&mut self, interface: &Interface, address: Option<IpAddr>) {
         let (name, addresses) = (&interface.name, &interface.addresses);
         if let Some(address) = address {
@@ -124,8 +125,8 @@ impl ListenerPlan {
         }
     }
 
-    /// Adds listeners that belong to no interface to the plan: a socket that belongs to one sends
-    /// through that one only.
+    /// Adds listeners without an interface to the plan: a socket that is bound to an interface
+    /// sends through that interface only.
     fn add_addresses(&mut self, interface: &Interface, address: Option<IpAddr>) {
         let (name, addresses) = (&interface.name, &interface.addresses);
         match address {

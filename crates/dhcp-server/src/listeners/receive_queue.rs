@@ -1,5 +1,5 @@
 //! Limits of the receive queue at a socket that receives new exchanges, in bytes and in time: a
-//! burst may fill a large queue, sustained overload gets a small one.
+//! burst may fill a large queue, sustained overload only a small one.
 //!
 //! Clients that all start at once, after a power cut for instance, get their leases soonest when
 //! their messages may wait: clients that find no room come again after seconds, in waves with
@@ -16,14 +16,16 @@ use base::time::NS_PER_MS;
 /// Size of a burst's receive queue in bytes of kernel memory: 100,000 messages of
 /// [`MESSAGE_BYTES`]. The kernel takes the memory only when messages wait.
 pub(crate) const BURST_BYTES: usize = 128 << 20;
-/// Upper limit of a standing receive queue, in bytes.
+/// Upper limit of a standing receive queue (one under sustained overload), in bytes of kernel
+/// memory.
 pub(crate) const STANDING_BYTES: usize = 8 << 20;
-/// Lower limit of a standing receive queue, in bytes, for a reader that comes late once.
+/// Lower limit of a standing receive queue, in bytes, so that a shard that is late once loses no
+/// messages.
 const STANDING_LEAST_BYTES: usize = 256 << 10;
-/// Time in nanoseconds for which more messages must arrive than are read until the receive queue is
-/// a standing one: longer than it takes the clients of a burst to come again for the first time,
-/// two seconds and their own length (RFC 2131 section 4.1). The queue stops being a standing one
-/// when it was emptied and no message found it full for [`CALM_NS`].
+/// Time in nanoseconds for which more messages must arrive than are read until the receive queue
+/// counts as standing: longer than it takes the clients of a burst to send again for the first
+/// time: two seconds, and as long as the burst took (RFC 2131 section 4.1). The queue stops being
+/// standing when it was emptied and no message found it full for [`CALM_NS`].
 const STANDING_NS: u64 = 2_500 * NS_PER_MS;
 const CALM_NS: u64 = 200 * NS_PER_MS;
 /// Maximum wait of messages in a standing receive queue, in nanoseconds: the queue's size is the
@@ -33,7 +35,7 @@ const STANDING_WAIT_NS: u64 = 250 * NS_PER_MS;
 /// before the queue was known to be a standing one.
 const PATIENCE_STANDING_NS: u64 = 2 * STANDING_WAIT_NS;
 /// Age in nanoseconds from which on messages are dropped from a receive queue that is not emptied:
-/// clients come again after three to five seconds (RFC 2131 section 4.1), or sooner (RFC 9915
+/// clients send again after three to five seconds (RFC 2131 section 4.1), or sooner (RFC 9915
 /// section 7.6).
 const PATIENCE_NS: u64 = 3_000 * NS_PER_MS;
 /// Kernel memory in bytes that a waiting message takes, for one of 200 to 600 bytes that came over
@@ -41,8 +43,9 @@ const PATIENCE_NS: u64 = 3_000 * NS_PER_MS;
 const MESSAGE_BYTES: u64 = 1_280;
 /// Interval in nanoseconds between checks of a receive queue that no read empties.
 const LOOK_NS: u64 = 100 * NS_PER_MS;
-/// Number of consecutive checks without growth that end the growth of a receive queue. A single one
-/// may come from the kernel, which gives memory back in lumps of a quarter of the room.
+/// Number of consecutive checks without growth after which a receive queue counts as no longer
+/// growing. A single one may be an effect of the kernel, which gives memory back in steps of a
+/// quarter of the queue's size.
 const LULLS: u32 = 2;
 
 /// Result of a read from a listener's socket.
@@ -82,7 +85,7 @@ pub(crate) struct SocketQueueState {
 }
 
 impl SocketQueueState {
-    /// State of a receive queue whose size stays as it is.
+    /// State of a receive queue whose size the operator has set.
     pub(crate) const FIXED: Self = Self { waiting: None, is_fixed: true };
 
     /// Returns the maximum time in nanoseconds that messages may have waited in the queue to be

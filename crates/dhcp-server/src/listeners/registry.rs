@@ -1,4 +1,5 @@
-//! Registry that opens and closes listeners to match a plan, whichever are open already.
+//! Registry that opens and closes listeners to match a plan, starting from those that are open
+//! already.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
@@ -69,12 +70,13 @@ impl ListenerRegistry {
         Self { sockets, open: Vec::new(), next_id: 0 }
     }
 
-    /// Returns true if no open listener can send a reply. A listener at a group's address cannot.
+    /// Returns true if no open listener can send a reply. A listener at a multicast group's address
+    /// cannot.
     pub(super) fn is_mute(&self) -> bool {
         self.open.iter().all(|(endpoint, _)| endpoint.kind == ListenerSocketKind::Group)
     }
 
-    /// Gives up the listeners that `plan` does not have and returns their endpoints. A listener
+    /// Removes the listeners that `plan` does not have and returns their endpoints. A listener
     /// closes when its shard drops its reference as well.
     pub(super) fn give_up(&mut self, plan: &ListenerPlan) -> Vec<ListenerEndpoint> {
         let (remaining, closed): (Vec<_>, Vec<_>) = std::mem::take(&mut self.open)
@@ -141,8 +143,8 @@ impl ListenerRegistry {
         })
     }
 
-    /// Opens `count` UDP sockets at `endpoint`. With two per shard, the express sockets follow the
-    /// others.
+    /// Opens `count` UDP sockets at `endpoint`. With two sockets per shard, the express sockets,
+    /// which shards read first, follow the others.
     fn open_udp(
         &self,
         endpoint: &ListenerEndpoint,
@@ -172,8 +174,8 @@ impl ListenerRegistry {
         Ok(sockets)
     }
 
-    /// Opens the UDP sockets of a multicast group's endpoint. One socket reads for all shards:
-    /// every socket that joined would get a copy.
+    /// Opens the UDP sockets of a multicast group's endpoint. Only one socket joins the group and
+    /// reads for all shards, since every socket that joined would get a copy of each message.
     fn open_group(&self, endpoint: &ListenerEndpoint) -> Result<Vec<UdpSocket>, NetError> {
         let sockets = self.open_udp(endpoint, self.sockets.shards.into())?;
         if let (IpAddr::V6(group), Some(device)) = (endpoint.address, &endpoint.device) {
@@ -199,8 +201,8 @@ impl ListenerRegistry {
             .collect()
     }
 
-    /// Returns the next free number of a listener. After 65,536 listeners numbers repeat, without
-    /// those in use.
+    /// Returns the next free number of a listener. After 65,536 listeners, numbers are reused,
+    /// except those in use.
     fn free_id(&mut self) -> u16 {
         loop {
             let id = self.next_id;
@@ -218,9 +220,9 @@ impl ListenerRegistry {
 
     /// Divides messages between the listeners' packet sockets and UDP sockets by filters. Where
     /// there are packet sockets, they get broadcasts and unicast messages that a client, not a
-    /// relay agent, sent to an own address. Of the other broadcasts, one shard gets each. On a
-    /// device where the kernel refuses a filter (ENOMEM by `net.core.optmem_max`), UDP sockets keep
-    /// all unicast messages. Returns the errors.
+    /// relay agent, sent to an own address. Each other broadcast goes to one shard. On a device
+    /// where the kernel refuses a filter (ENOMEM, limited by `net.core.optmem_max`), UDP sockets
+    /// keep all unicast messages. Returns the errors of refused filters.
     fn share(&self, plan: &ListenerPlan) -> Vec<NetError> {
         let mut problems = Vec::new();
         let mut shared: Vec<&Option<InterfaceIdentity>> = Vec::new();

@@ -16,11 +16,13 @@ pub(crate) struct ListenerSettings {
     pub(super) everywhere: bool,
     /// Other entries of `interfaces`: the name of an interface, and an address when one is given.
     pub(super) entries: Vec<(String, Option<IpAddr>)>,
-    /// True if the server follows changes of the machine's interfaces.
+    /// True if the server follows changes of the machine's interfaces (`re-detect`).
     pub(super) re_detect: bool,
-    /// True if the server does not start without all listener sockets.
+    /// True if the server does not start without all listener sockets
+    /// (`service-sockets-require-all`).
     pub(super) require_all: bool,
-    /// Number of further tries to open sockets, `retry_wait_ms` milliseconds apart.
+    /// Number of further tries to open sockets (`service-sockets-max-retries`), `retry_wait_ms`
+    /// milliseconds apart.
     pub(super) max_retries: u32,
     pub(super) retry_wait_ms: u32,
 }
@@ -28,9 +30,10 @@ pub(crate) struct ListenerSettings {
 /// Kind of sockets at which a server listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListenerMode {
-    /// IPv4 with packet sockets, for clients on the link.
+    /// IPv4 with packet sockets, for clients on the link (`dhcp-socket-type` `raw`).
     Raw4,
-    /// IPv4 without packet sockets, with UDP sockets at interfaces.
+    /// IPv4 without packet sockets, with UDP sockets bound to interfaces (`dhcp-socket-type`
+    /// `udp`).
     Udp4,
     /// IPv4 without packet sockets, at addresses instead of interfaces, so that the routing table
     /// can choose another interface for replies to relay agents.

@@ -43,7 +43,7 @@ enum LogFieldKind {
     Process,
     Thread,
     Message,
-    /// Field that has no value in this server: file, line, method.
+    /// Field of log4cplus that has no value in this server: file, line, method.
     Nothing,
 }
 
@@ -51,7 +51,7 @@ enum LogFieldKind {
 const LINE: &str = "%D{%Y-%m-%d %H:%M:%S.%q} %-5p [%c/%i.%t] %m\n";
 /// Pattern of Kea's log lines in the system log.
 const SYSTEM_LOG: &str = "%-5p [%c.%t] %m\n";
-/// Format that log4cplus has for a time without a format.
+/// Format that log4cplus uses for a time field without a format.
 const TIME: &str = "%Y-%m-%d %H:%M:%S";
 
 impl LogPattern {

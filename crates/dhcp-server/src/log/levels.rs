@@ -9,7 +9,7 @@ use crate::loggers::LogTopic;
 pub(crate) struct LogTopicLevels(u32);
 
 impl LogTopicLevels {
-    /// Levels at which no logger takes any topic.
+    /// Levels of detail at which no logger takes lines about single DHCP messages.
     pub(crate) const NONE: Self = Self(0);
 
     /// Returns the levels as an integer for atomics.
@@ -22,7 +22,8 @@ impl LogTopicLevels {
         Self(bits)
     }
 
-    /// Returns a copy of the levels that takes `topic` up to `debug_level`.
+    /// Returns a copy of the levels in which a logger takes lines of `topic` up to Kea's
+    /// `debuglevel` `debug_level`.
     pub(crate) const fn with(self, topic: LogTopic, debug_level: u8) -> Self {
         let shift = 8 * topic as u32;
         let octet = debug_level.saturating_add(1) as u32;
@@ -34,7 +35,7 @@ impl LogTopicLevels {
         self.0 != 0
     }
 
-    /// Returns true if a logger takes lines of `topic` with the level `debug_level`.
+    /// Returns true if a logger takes lines of `topic` at Kea's `debuglevel` `debug_level`.
     pub(crate) const fn takes(self, topic: LogTopic, debug_level: u8) -> bool {
         debug_level < (self.0 >> (8 * topic as u32)) as u8
     }

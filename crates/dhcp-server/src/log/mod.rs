@@ -59,7 +59,7 @@ pub fn identifier(id: &str, version: IpVersion) -> String {
 static LOG: OnceLock<Arc<Log>> = OnceLock::new();
 
 thread_local! {
-    /// True for a thread that waits while the log's queue is full, and loses no message.
+    /// True for a thread that waits while the log's queue is full instead of losing messages.
     static WAITS_FOR_ROOM: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -10,7 +10,8 @@ use tracing::level_filters::LevelFilter;
 use super::LogTopicLevels;
 use super::sink::LogSink;
 
-/// Value of `debuglevel` from which on a logger also writes messages of level TRACE.
+/// Value of Kea's `debuglevel` from which on a logger also writes messages of `tracing`'s level
+/// TRACE.
 const TRACE_FROM: u8 = 50;
 
 /// Loggers in force, with the sinks of their messages.
@@ -117,8 +118,8 @@ impl Routes {
         sinks.filter(|sink| sink.output().destination != LogDestination::Stderr).collect()
     }
 
-    /// Returns true if the logger of `target` takes a message that has sinks, judged by severity
-    /// and debug level from its fields.
+    /// Returns true if the logger of `target` takes a message with this severity and debug level,
+    /// once the message is known to have sinks.
     pub(super) fn wants(&self, target: &str, severity: LogSeverity, debug_level: u8) -> bool {
         let Some(route) = self.route(target) else { return false };
         match severity {
@@ -128,10 +129,10 @@ impl Routes {
         }
     }
 
-    /// Returns the levels of detail about single DHCP messages: at DEBUG all up to the level, and
-    /// at INFO Kea's lines of INFO if a logger of this name is configured. The root logger at INFO
-    /// does not suffice: lines about leases must not slow down a server without a logger for
-    /// leases.
+    /// Returns the levels of detail about single DHCP messages: a logger at DEBUG takes all lines
+    /// up to its `debuglevel`; one at INFO takes the lines that Kea logs at INFO, if it is
+    /// configured by name. The root logger at INFO does not suffice: lines about leases must not
+    /// slow down a server without a logger for leases.
     pub(super) fn topic_levels(&self) -> LogTopicLevels {
         let with_topic =
             |topic_levels: LogTopicLevels, topic: LogTopic| match self.route(topic.name()) {

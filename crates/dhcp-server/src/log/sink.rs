@@ -13,7 +13,7 @@ use super::layout::{LogPattern, LogRecord, RecordTime};
 use super::text::lines;
 use crate::policy;
 
-/// Minimum size in bytes at which a log file is rotated, that of log4cplus.
+/// Minimum size in bytes at which a log file is rotated, as in log4cplus.
 const ROTATION_MIN_BYTES: u64 = 200 << 10;
 /// Mode of a log file, as with Kea's umask.
 const MODE: u32 = 0o640;
@@ -30,7 +30,7 @@ pub(super) struct LogSink {
     state: Mutex<LogSinkState>,
 }
 
-/// State of a log output, which is opened when there is something to be written.
+/// State of a log output, which is opened when the first line is to be written.
 #[derive(Debug)]
 enum LogSinkState {
     Closed,
@@ -39,7 +39,7 @@ enum LogSinkState {
         len: u64,
     },
     SystemLog(UnixDatagram),
-    /// State of an output that cannot be opened, which has been reported.
+    /// State of a log output that cannot be opened; the failure has been reported.
     Broken,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct EventFields {
     message: String,
     /// Other fields of the event, as ` name=value` each.
     rest: String,
-    /// Debug level of Kea from which on the message, one of DEBUG, is written.
+    /// Kea's `debuglevel` from which on a logger writes this DEBUG message.
     pub(super) debug_level: u8,
     /// Time of the event in microseconds since 1970, if it is earlier than the log call.
     pub(super) at_us: Option<u64>,

@@ -32,8 +32,8 @@ pub(crate) use v6::log_notice as log_notice_v6;
 /// Value of `decline-probation-period` of the configuration in force in seconds, which log lines
 /// about declined leases contain.
 static PROBATION_S: AtomicU32 = AtomicU32::new(0);
-/// True if released leases stay with their clients for a while, which log lines in Kea's style
-/// mention.
+/// True if released leases stay with their clients for a while (lease affinity), which log lines in
+/// Kea's style mention.
 static KEEPS_RELEASED: AtomicBool = AtomicBool::new(false);
 
 /// Sets the values that log lines about declined and released leases contain.
@@ -63,10 +63,13 @@ struct KeaLogMessage {
     id: &'static str,
 }
 
-/// Debug level of the messages that Kea logs at INFO; the levels of Kea's DEBUG messages follow.
+/// Debug level of the messages that Kea logs at INFO.
 const ALWAYS: u8 = 0;
+/// Value of Kea's `debuglevel` for its DEBUG messages about the handling of single messages.
 const PACKET_HANDLING: u8 = 15;
+/// Value of Kea's `debuglevel` for its basic DEBUG messages.
 const BASIC: u8 = 40;
+/// Value of Kea's `debuglevel` for its detailed DEBUG messages.
 const DETAIL: u8 = 50;
 
 const fn line(topic: LogTopic, level: u8, id: &'static str) -> KeaLogMessage {
@@ -98,8 +101,8 @@ impl MessageLogWriter<'_> {
         }
     }
 
-    /// Writes the log line `line` with `text`. It exists once, not for each caller of
-    /// [`Self::write_line`].
+    /// Writes the log line `line` with `text`. This part of [`Self::write_line`] is not generic, so
+    /// it is compiled once.
     fn write_text(self, line: KeaLogMessage, text: &str) {
         let KeaLogMessage { topic, level, id } = line;
         let (debuglevel, at_us) = (u64::from(level), self.at_us);

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use dhcp_wire::v6::{Message, MessageType, Packet};
 
-/// Maximum number of DHCPv6 requests that are remembered for log lines. A reply comes within the
-/// batch or the flush of its request.
+/// Maximum number of DHCPv6 requests that are remembered for log lines. A reply follows its request
+/// within one batch of messages or one flush of lease rows.
 const REMEMBERED: usize = 4_096;
 
 /// DHCPv6 requests without their replies, oldest first.

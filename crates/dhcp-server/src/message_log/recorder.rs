@@ -1,6 +1,6 @@
 //! Queue of notices about single DHCP messages from a shard to the thread that logs them. A shard
 //! copies only the outcome and the message. It allocates nothing once its buffers exist, and never
-//! waits for a reader: notices without room are counted and lost.
+//! waits for the logging thread: notices that do not fit are counted and lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -18,8 +18,8 @@ const PARSE_FAILED: KeaLogMessage =
 const LEASE_OFFER: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP4_LEASE_OFFER");
 const REFUSED: KeaLogMessage = line(LogTopic::BadPackets, DETAIL, "DHCP4_PACKET_NAK_0004");
 const RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP4_RELEASE");
-/// Second log line of a DHCPv4 release whose lease stays with its client, and the line's end, in
-/// Kea's words.
+/// Second log line of a DHCPRELEASE whose lease stays with its client (lease affinity), and the
+/// line's end, in Kea's words.
 const EXPIRED_ON_RELEASE: (KeaLogMessage, &str) =
     (line(LogTopic::Leases, ALWAYS, "DHCP4_RELEASE_EXPIRED"), "expired on release");
 const DELETED: (KeaLogMessage, &str) =

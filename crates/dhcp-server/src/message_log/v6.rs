@@ -17,8 +17,8 @@ use super::{
 
 const RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_NA");
 const PREFIX_RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_PD");
-/// Second log lines of a DHCPv6 release, of an address and of a prefix, whose lease stays with its
-/// client, and the lines' end, in Kea's words.
+/// Second log lines of a DHCPv6 RELEASE of an address and of a prefix whose lease stays with its
+/// client (lease affinity), and the lines' end, in Kea's words.
 const EXPIRED_ON_RELEASE: (KeaLogMessage, KeaLogMessage, &str) = (
     line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_NA_EXPIRED"),
     line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_PD_EXPIRED"),

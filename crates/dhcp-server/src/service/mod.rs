@@ -46,8 +46,8 @@ pub(crate) trait DaemonFamily:
     const STEERING: Steering;
     /// Checked configuration of the family's server.
     type Config;
-    /// Values of the family's server that stay as they were when it started, through all changes of
-    /// the configuration.
+    /// Values of the family's server that do not change after its start, whatever the
+    /// configuration, such as the DHCPv6 server's DUID.
     type Constants;
 
     /// Reads and checks the configuration file `path` of the family's server.
@@ -103,8 +103,8 @@ pub(crate) trait DaemonFamily:
     /// Returns summaries of the subnets of `config`, in its order.
     fn outlines(config: &Self::Config) -> Vec<SubnetSummary>;
 
-    /// Returns the `id` of the subnet that serves a message with the origin `selector`; `None` if
-    /// no subnet does.
+    /// Returns the `id` of the subnet that serves a message with the properties `selector`
+    /// (`subnet4-select-test`); `None` if no subnet does.
     fn select(snapshot: &Self::Snapshot, selector: &Selector) -> Option<u32>;
 
     /// Returns the lease of `kind` at `ip` in `table`, with any length of a prefix.
@@ -114,7 +114,8 @@ pub(crate) trait DaemonFamily:
         kind: <Self as CommandFamily>::Kind,
     ) -> Option<Self::Lease>;
 
-    /// Returns the last resource (address or prefix) at `ip` in the order of lists.
+    /// Returns the last resource (address, or prefix of any length) at `ip` in the order in which
+    /// leases are listed.
     fn last_at(ip: Self::Ip) -> Self::Address;
 
     /// Returns true if leases of `kind` are of delegated prefixes.

@@ -24,8 +24,8 @@ use crate::policy;
 use crate::reload::{ConfigurationReadOptions, parse_dhcp6, read_dhcp6};
 use crate::server_id::server_duid;
 
-/// Offsets in bytes of the four words of `peer-address` in a RELAY-FORW (RFC 9915 §9); the address
-/// distinguishes clients.
+/// Offsets in bytes of the four 32-bit words of `peer-address` in a RELAY-FORW (RFC 9915 §9); the
+/// address distinguishes clients.
 const PEER_ADDRESS: [u32; 4] = [18, 22, 26, 30];
 
 /// Key that spreads DHCPv6 messages over sockets by the `peer-address` of a RELAY-FORW.

@@ -208,8 +208,8 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Records the files that the configuration in force uses. The lease file stays that of the
-    /// start.
+    /// Records the files that the configuration in force uses. The lease file stays the one that
+    /// the server was started with.
     fn note_files(&mut self) {
         let config = &self.parts.in_force.config;
         let files = FilesInUse::from_config::<P>(config, &self.settings.configuration);

@@ -1,4 +1,4 @@
-//! Functions of the daemon for control commands.
+//! Implementation of [`dhcp_control`]'s command backend by the daemon.
 
 use std::net::IpAddr;
 
@@ -189,8 +189,8 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
     }
 }
 
-/// Number of messages that a shard receives at once, shown as the queue's size: there is no queue
-/// other than the kernel's.
+/// Number of messages that a shard receives at once, which `status-get` shows as the queue size:
+/// this server has no packet queue other than the kernel's.
 const QUEUE_SIZE: u32 = 64;
 
 impl<P: DaemonFamily> Supervisor<P> {

@@ -11,7 +11,8 @@ use dhcp_control::statistics::SubnetCounts;
 
 use crate::service::SubnetSummary;
 
-/// Maximum number of subnets that the log names per second; of further ones it has only the number.
+/// Maximum number of subnets without free leases that the log names per second; of further ones it
+/// has only the number.
 const NAMED_MAX: usize = 10;
 
 /// Numbers of messages that led to no lease, of one subnet.

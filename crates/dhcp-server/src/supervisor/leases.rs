@@ -23,14 +23,15 @@ use crate::service::DaemonFamily;
 /// Maximum time that a control command waits for its lease changes to be durable.
 const SETTLE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// Number of slots reclaimed, and of leases copied, in one step of a control command.
+/// Number of lease slots reclaimed, and of leases copied, in one step of a control command.
 const AT_ONCE: usize = 10_000;
 
 /// Handle of the supervisor on the leases.
 pub(super) struct Administration<P: DaemonFamily> {
     table: Arc<LeaseTable<P>>,
     store: ServerStore<P>,
-    /// Epochs and addresses of lease changes whose durability was not awaited yet.
+    /// Row epochs and addresses of lease changes for whose durability the command still has to
+    /// wait.
     unsettled: Vec<(u64, KeyOctets)>,
     /// Path of the lease file; commands write leases to files next to it.
     file: PathBuf,
@@ -100,8 +101,8 @@ impl<P: DaemonFamily> Administration<P> {
         !self.store.has_failed()
     }
 
-    /// Tries a change of the lease of `address`, again while a client's row of the address is not
-    /// durable yet.
+    /// Makes a change of the lease of `address`, and tries again while the last row of that lease
+    /// is not durable yet.
     fn change(
         &mut self,
         address: P::Address,

@@ -115,7 +115,7 @@ pub(crate) struct Supervisor<P: DaemonFamily> {
     administration: Administration<P>,
     service: ServiceState,
     started: Now,
-    /// Exit code that a control command requested.
+    /// Exit code that a control command (`shutdown`) requested.
     exit: Option<i32>,
     /// Error that ends the server, once it has happened.
     failure: Option<ServerError>,
@@ -288,7 +288,8 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Reads the configuration file again; a panic during the check leaves the server serving.
+    /// Reads the configuration file again; after a panic during the check, the server continues
+    /// with the configuration in force.
     fn reload_contained(&mut self) {
         if run_contained(|| self.reload_after_signal()).is_none() {
             self.abort_unless_sound();
@@ -322,7 +323,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Ends states of the service whose period is over, and tells the shards if they answer
+    /// Ends periods of `dhcp-disable` that are over, and sets for the shards if they answer
     /// clients.
     fn follow_service(&mut self) {
         self.service.pass_time(Clock::now());
@@ -343,8 +344,8 @@ impl<P: DaemonFamily> Supervisor<P> {
         database.on_fail == OnFail::StopRetryExit && self.parts.leases.is_disconnected()
     }
 
-    /// Logs a warning if the limits of reclamation leave expired leases over in many consecutive
-    /// cycles.
+    /// Logs a warning if the limits of reclamation (`max-reclaim-leases`, `max-reclaim-time`) leave
+    /// expired leases over in more consecutive cycles than `unwarned-reclaim-cycles`.
     fn warn_of_slow_reclamation(&self) {
         let (warnings, cycles) = self.parts.table.take_reclaim_warnings();
         for _ in 0..warnings {

@@ -1,9 +1,8 @@
 //! Thread of the statistics: it takes samples of the counters once a second and answers commands
 //! about the samples.
 //!
-//! With ten thousand subnets such an answer has twenty million bytes. It is therefore composed
-//! here, where it delays no other command, and by a thread that yields to those that serve clients:
-//! the command waits when packets need the processors.
+//! With ten thousand subnets an answer with all statistics has twenty million bytes. This thread
+//! composes it, so that it delays no other command, and yields to the threads that serve clients.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -29,7 +28,7 @@ use crate::service::{DaemonFamily, SubnetSummary};
 /// Interval between samples of the statistics, in nanoseconds.
 const SAMPLE_NS: u64 = NS_PER_S;
 
-/// Text of the warning when the first reply lacks options.
+/// Text of the warning that the server logs when the first reply lacks options that did not fit.
 const SHORTENED: &str = "a reply lacks options: with all of them it would exceed the client's \
                          maximum message size (option 57) or an Ethernet frame. Shorten the \
                          configured options, long lists first; `options-left-out` counts such \

@@ -1,4 +1,5 @@
-//! Contract that a lease database fulfils for the rounds of [`DatabaseCore`](super::DatabaseCore).
+//! Contract that a lease database (MariaDB, MySQL, PostgreSQL, SQLite) fulfils for the rounds of
+//! [`DatabaseCore`](super::DatabaseCore).
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,13 +10,14 @@ use super::flushes::Flush;
 /// Kind of a failed database operation, by what the caller can do about the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseFault {
-    /// Database connection lost: connect again and do the round again.
+    /// Database connection lost: connect again and repeat the round (the rows that one database
+    /// transaction writes).
     ConnectionLost,
-    /// Conflict of the transaction with other writers (a deadlock, a serialization failure): do the
-    /// round again.
+    /// Conflict of the transaction with other writers (a deadlock, a serialization failure): repeat
+    /// the round.
     Conflict,
-    /// Row that has no room in the database, or breaks one of its rules: the rest of the
-    /// transaction may be written without this row.
+    /// Lease row that does not fit the database's columns, or breaks one of its rules: the rest of
+    /// the transaction may be written without this row.
     Data,
     /// Database failure that will occur again on the next attempt.
     Permanent,
@@ -77,8 +79,8 @@ impl<F: SharedLeaseFamily> RoundChanges<F> {
 }
 
 /// Connection to a database with the leases of family `F`. Everything between
-/// [`LeaseDatabaseConnection::begin`] and [`LeaseDatabaseConnection::commit`] happen at once or not
-/// at all, also as other connections see it.
+/// [`LeaseDatabaseConnection::begin`] and [`LeaseDatabaseConnection::commit`] happens at once or
+/// not at all, also as other connections see it.
 pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     /// Connects to the database, or again after a lost connection. Returns notes for the operator
     /// about the database's settings, one line each.

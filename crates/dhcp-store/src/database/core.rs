@@ -1,4 +1,5 @@
-//! Rounds over a lease database, without a thread and without a clock: [`DatabaseCore`].
+//! Rounds over a lease database (the shards' lease rows, written in transactions), without a thread
+//! and without a clock: [`DatabaseCore`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,10 +16,12 @@ use super::round::{RoundRequests, RoundResults, unreadable_row_message};
 use crate::log::{PARTS_MAX, SharedLogState, UNPARTED};
 use crate::memfile::newest;
 
-/// Maximum number of conflicts that one round may meet before the connection is considered useless.
+/// Maximum number of conflicts with other writers in one round; after more, the database connection
+/// is considered useless.
 const CONFLICTS_MAX: u32 = 50;
 
-/// Maximum number of conflicts of a lease that is written alone, before the round leaves it out.
+/// Maximum number of conflicts with other writers over a lease that is written alone; after more,
+/// the round leaves the lease out.
 const LONE_CONFLICTS_MAX: u32 = 5;
 
 /// Maximum number of messages kept for the operator; further ones are only counted.
@@ -27,7 +30,8 @@ const PROBLEMS_MAX: usize = 16;
 /// Result of a round over the lease database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoundEnd {
-    /// Round complete: every request is written or refused, and published.
+    /// Round complete: every request of the shards is written to the database or refused, and its
+    /// epoch is published.
     Done,
     /// Database connection lost or useless: call [`DatabaseCore::reconnect`] before the next round.
     ConnectionLost(DatabaseError),
@@ -55,24 +59,25 @@ pub struct DatabaseCore<F: SharedLeaseFamily, D> {
     /// Rows that the shards wrote, by part of the round; the buffers are kept to reuse their
     /// memory.
     batches: [Vec<u8>; PARTS_MAX],
-    /// First epoch that the shards' row buffers are open for.
+    /// First epoch to which the rows belong that the shards log now.
     epoch: u64,
     /// Maximum number of changes that each shard puts into the first part of a round.
     changes_max: u32,
     /// Parts of the round that wait for their transaction, in order.
     waiting_parts: VecDeque<RoundTransaction<F>>,
-    /// Parts that were done before those in `waiting_parts`, are not flushed yet, and may have to
-    /// be done again.
+    /// Parts of the round that are committed and not flushed yet: after a lost connection they have
+    /// to be repeated.
     unflushed: VecDeque<RoundTransaction<F>>,
     is_disconnected: bool,
     /// True if a lost connection is replaced before its loss is reported.
     reconnects_at_once: bool,
-    /// Number of round parts that were done again after a conflict with other writers.
+    /// Number of round parts that were repeated after a conflict with other writers to the
+    /// database.
     conflicts: Arc<AtomicU64>,
-    /// Number of round parts that were done and wrote something to the database.
+    /// Number of round parts that wrote something to the database.
     transactions: Arc<AtomicU64>,
-    /// Number of leases that were not written to the database; `problems` has the messages about
-    /// them.
+    /// Number of leases that the database refused because they do not fit its columns or rules;
+    /// `problems` has the messages about them.
     rejections: Arc<AtomicU64>,
     problems: Vec<String>,
 }
@@ -121,7 +126,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         self.transactions.clone()
     }
 
-    /// Returns the state of the flushes, which make finished round parts safe and publish them.
+    /// Returns the state of the flushes, which make committed round parts durable and publish them.
     #[must_use]
     pub fn flushes(&self) -> Arc<Flushes> {
         self.flushes.clone()
@@ -190,7 +195,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     }
 
     /// Carries out the next waiting part of the round; returns `None` if no part waits. Rows that
-    /// are safe on return are published then, the others after their flush.
+    /// are durable on return are published then, the others after their flush.
     pub fn run_next_part(&mut self, now: Now) -> Option<RoundEnd> {
         if self.is_disconnected {
             return Some(RoundEnd::StillDisconnected);
@@ -215,7 +220,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     }
 
     /// Continues over another database connection after `error`, or reports the loss. No change is
-    /// lost: parts that were not published are done again.
+    /// lost: parts of the round that were not published are repeated.
     fn replace_connection(&mut self, error: DatabaseError, now: Now) -> RoundEnd {
         if !self.reconnects_at_once || error.fault != DatabaseFault::ConnectionLost {
             return self.lose(error);
@@ -231,7 +236,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Connects to the database again, and does again the parts that were lost.
+    /// Connects to the database again, and repeats the parts of the round that were lost.
     ///
     /// # Errors
     ///
@@ -277,7 +282,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         while self.unflushed.pop_front_if(|part| part.epoch <= settled_epoch).is_some() {}
     }
 
-    /// Runs a round part, without the leases that have no room in the database.
+    /// Runs a part of a round, without the leases that the database refuses.
     fn run(
         &mut self,
         round: &RoundRequests<F>,
@@ -291,8 +296,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
 
     /// Runs a round part that contains something that the database refuses: first its lookups, then
     /// its leases, halved again and again until each refused lease is alone. After a lost
-    /// connection the part is done again, and finds the leases that were committed before as
-    /// written.
+    /// connection the part is repeated, and finds the leases that were committed before.
     fn isolate(
         &mut self,
         round: &RoundRequests<F>,
@@ -361,8 +365,8 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         std::mem::take(&mut self.problems)
     }
 
-    /// Returns the counter of leases that were not written to the database because it has no room
-    /// for their contents.
+    /// Returns the counter of leases that were not written to the database because their contents
+    /// do not fit it.
     #[must_use]
     pub fn rejections(&self) -> Arc<AtomicU64> {
         self.rejections.clone()
@@ -409,8 +413,8 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         }
     }
 
-    /// Corrects the lease table by the results of a part, before any shard sees that the part is
-    /// done.
+    /// Corrects the lease table by the results of a round part, before any shard sees that the part
+    /// is done.
     fn apply_results(&self, part: &RoundTransaction<F>, outcome: RoundResults<F>) {
         let epoch = part.epoch;
         for &(_, octets) in part.round.unreadable() {
@@ -437,8 +441,8 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     }
 }
 
-/// Returns true if a row may be the cause of the database's refusal: its contents, or a row of the
-/// same key that is in the way however often the part is done again.
+/// Returns true if a lease row may be the cause of the database's refusal: by its contents, or
+/// because a row of the same key prevents the insert however often the part is repeated.
 fn is_of_a_row(error: &DatabaseError) -> bool {
     matches!(error.fault, DatabaseFault::Data | DatabaseFault::Conflict)
 }

@@ -31,7 +31,7 @@ pub trait SharedLeaseFamily: LeaseFileFamily {
     /// Returns the first fault.
     fn parse_client(values: &mut Values<'_>) -> Result<Self::Client, RowFault>;
 
-    /// Returns the client of the lease `lease`, as the client's requests would identify it.
+    /// Returns the client that has `lease`, as the client's requests would identify it.
     fn client_of(lease: &Self::Lease) -> Self::Client;
 
     /// Returns a hash of the key of `identity` for lookups in a database.
@@ -50,7 +50,7 @@ pub trait SharedLeaseFamily: LeaseFileFamily {
     /// Returns the first fault.
     fn parse_address(values: &mut Values<'_>) -> Result<Self::Address, RowFault>;
 
-    /// Returns the bytes that represent `address` in a DHCP reply.
+    /// Returns the bytes by which a DHCP reply contains `address`.
     fn octets_of(address: Self::Address) -> KeyOctets;
 
     /// Returns the address that `octets` contain; for a prefix, they are the number of its address.
@@ -72,7 +72,7 @@ pub trait SharedLeaseFamily: LeaseFileFamily {
 /// Bytes of an address or prefix number, with the number of bytes that count.
 pub type KeyOctets = ([u8; 16], usize);
 
-/// Maximum number of bytes of an address as a value of a row.
+/// Maximum number of bytes of an address as a value of a lease row.
 pub const ADDRESS_MAX: usize = 56;
 
 /// State and times of a lease in a shared database.

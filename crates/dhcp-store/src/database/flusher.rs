@@ -1,5 +1,5 @@
-//! Thread that flushes a lease database next to the rounds, and the decision when to leave a flush
-//! to it.
+//! Thread that flushes a lease database while the next round runs, and the decision when to leave a
+//! flush to this thread.
 //!
 //! A round takes the requests of all 64 clients that wait for their replies, and while it is
 //! flushed there is nothing to do. Done in two parts, the first part is flushed while the second is
@@ -15,9 +15,9 @@ use super::contract::DatabaseError;
 use super::flushes::Flushes;
 use crate::log::{Clock, ThreadWakeup, WriterWakeup};
 
-/// Minimum number of lease changes that are worth a transaction of their own.
+/// Minimum number of lease changes in a round part, since each part costs a database transaction.
 const CHANGES_MIN: u64 = 32;
-/// Minimum duration of a round part, in thirds of the duration of a flush.
+/// Minimum duration of a round part, in thirds of the duration of a database flush.
 const PART_THIRDS: u64 = 2;
 
 /// State of the flushing thread: its wake-up and the durations that it has measured.
@@ -96,8 +96,8 @@ impl Flusher {
         }
     }
 
-    /// Returns the number of changes of the first part of a round; `None` while the durations of
-    /// flushes and changes are unknown.
+    /// Returns the number of lease changes for the first part of a round; `None` while the
+    /// durations of flushes and changes are unknown.
     pub(super) fn changes_max(&self) -> Option<u32> {
         let (flush_ns, change_ns) = (self.flush_ns.get(), self.change_ns.get());
         if flush_ns == 0 || change_ns == 0 {
@@ -108,7 +108,8 @@ impl Flusher {
     }
 }
 
-/// Moving average of durations that a single value hardly changes.
+/// Moving average of durations, with so small a weight of the newest that a single value hardly
+/// changes it.
 #[derive(Debug, Default)]
 struct Average(AtomicU64);
 

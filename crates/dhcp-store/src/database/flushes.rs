@@ -1,5 +1,5 @@
-//! State of flushes next to the rounds: the commits that are not safe yet, and their publication
-//! when they are.
+//! State of database flushes next to the rounds: the commits that are not durable yet, and their
+//! publication when they are.
 //!
 //! A database whose commits are safe when they return needs no flush: its commits are published at
 //! once. A database that can flush its commits while it carries out the next transaction offers a
@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::contract::DatabaseError;
 use crate::log::SharedLogState;
 
-/// Flush that makes the commits of a connection safe while the connection continues.
+/// Flush that makes the commits of a database connection durable while the connection continues.
 pub trait Flush: Send + Sync + fmt::Debug {
-    /// Makes all commits of the connection safe that happened before this call.
+    /// Makes all commits of the database connection durable that happened before this call.
     ///
     /// # Errors
     ///
@@ -23,8 +23,8 @@ pub trait Flush: Send + Sync + fmt::Debug {
     fn flush(&self) -> Result<(), DatabaseError>;
 }
 
-/// Commits of a database connection: which are made, which are safe and published. The committing
-/// and the flushing thread share this value.
+/// State of a database connection's commits: made, durable, published. The committing and the
+/// flushing thread share this value.
 #[derive(Debug)]
 pub struct Flushes {
     shards: Arc<SharedLogState>,
@@ -37,7 +37,7 @@ pub struct Flushes {
 struct FlushState {
     flush: Option<Arc<dyn Flush>>,
     /// Newest committed epoch; `written` is the newest epoch that wrote something, `flushed` the
-    /// newest one that is safe and published.
+    /// newest one that is durable and published.
     committed: u64,
     written: u64,
     flushed: u64,
@@ -54,15 +54,15 @@ impl Flushes {
         }
     }
 
-    /// Continues with a new connection after the flush that may be running: all epochs through
-    /// `epoch` are safe or will be done again.
+    /// Continues with a new database connection after the flush that may be running: all epochs up
+    /// to `epoch` are durable or will be repeated.
     pub(super) fn restart(&self, flush: Option<Arc<dyn Flush>>, epoch: u64) {
         let _turn = self.turn();
         let (committed, written, flushed) = (epoch, epoch, epoch);
         *self.state() = FlushState { flush, committed, written, flushed, failure: None };
     }
 
-    /// Returns true if the database's commits are safe only after a flush.
+    /// Returns true if the database's commits are durable only after a flush.
     #[must_use]
     pub fn needs_flush(&self) -> bool {
         self.state().flush.is_some()
@@ -88,8 +88,8 @@ impl Flushes {
         self.state().failure.clone()
     }
 
-    /// Records that all epochs through `epoch` are committed, with new rows if it `has_written`.
-    /// Publishes `epoch` before it returns if it is safe by then.
+    /// Records that the lease rows of all epochs up to `epoch` are committed, with new rows if it
+    /// `has_written`. Publishes `epoch` if it needs no flush or is flushed already.
     pub(super) fn commit(&self, epoch: u64, has_written: bool) {
         let mut state = self.state();
         state.committed = epoch;

@@ -15,9 +15,9 @@ use super::refusals::{AddressRefusalReason, Refusals};
 use crate::log::{RowBuffer, ShardLog};
 use crate::store::{Cause, StoreJournal};
 
-/// Time for which the result of a client lookup is valid, in nanoseconds.
+/// Time for which the result of a client lookup in the database is valid, in nanoseconds.
 const LOOKUP_VALID_NS: u64 = NS_PER_S;
-/// Number of sets of remembered client lookups; each set has [`WAYS`] lookups.
+/// Number of sets of remembered client lookups, found by a hash; each set has [`WAYS`] lookups.
 const SETS: usize = 4096;
 const WAYS: usize = 4;
 

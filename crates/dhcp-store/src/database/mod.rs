@@ -3,7 +3,7 @@
 //! The lease table in memory serves every lookup of the packet path; the database decides. A row
 //! that a shard logs is a request to the writer ([`operation`]). A round ([`DatabaseCore`]) takes
 //! the requests of all shards and reads the rows of those addresses under a lock. It keeps to the
-//! rule ([`write_decision`]) that an address is given only if no other client has it *in the
+//! rule ([`write_decision`]) that an address is leased only if no other client has it *in the
 //! database*, writes what the rule allows in the same transaction, and corrects the table. Only
 //! then is the round's epoch published, so every DHCPACK or REPLY waits for the database, and a
 //! refused one never leaves ([`Refusals`]). After a refusal the table has the database's lease, so
@@ -12,8 +12,8 @@
 //! A client that the table does not know may have its lease from another server. Its message waits
 //! while the open round looks the client up in the database ([`SharedJournal`]).
 //!
-//! A round that is lost with its connection is done again: it does not matter whether it was
-//! committed, since a round has the same effect when it is done twice.
+//! A round that is lost with its connection is repeated, committed or not: a round has the same
+//! effect when it runs twice.
 //!
 //! Where commits can be flushed while the next transaction runs ([`Flush`]), a round has several
 //! parts, each with a transaction and an epoch of its own: the first is flushed while the second is

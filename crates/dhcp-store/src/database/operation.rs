@@ -14,13 +14,13 @@ use crate::store::Cause;
 /// Kind of a request to the database writer about a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseRequestKind {
-    /// Give the lease to the requesting client.
+    /// Write the lease that the requesting client gets.
     Give,
-    /// Release the lease, which the client gave back.
+    /// Release the lease: the client sent a RELEASE.
     Release,
     /// Decline the lease: the client found its address in use.
     Decline,
-    /// End the lease, because it has expired.
+    /// End the lease in the database, because it has expired.
     End,
     /// Write the lease for an operator, who sent a control command.
     Put,
@@ -82,7 +82,7 @@ pub struct Write<F: SharedLeaseFamily> {
 }
 
 impl<F: SharedLeaseFamily> Write<F> {
-    /// Returns true if the request leaves no lease at the address.
+    /// Returns true if the request deletes the lease of its address.
     pub fn is_deletion(&self) -> bool {
         let times = F::times(&self.lease);
         match self.kind {
@@ -152,7 +152,7 @@ pub fn read<F: SharedLeaseFamily>(line: &[u8]) -> Result<Operation<F>, RowFault>
 /// Returns the address in a request line that [`read`] refuses to parse, if the address itself can
 /// be parsed.
 pub fn address_of(line: &[u8]) -> Option<KeyOctets> {
-    /// Number of values of a client in a request line.
+    /// Number of values in a request line that describe the client.
     const CLIENT_VALUES: usize = 3;
     let mut values = Values::new(line);
     LeaseRequestKind::from_letter(values.next("operation").octet().ok()?)?;

@@ -1,5 +1,5 @@
-//! Addresses that the database refused, for the outboxes with replies that acknowledge leases of
-//! these addresses.
+//! Addresses whose leases the database refused: replies that acknowledge such leases must not leave
+//! the shards' outboxes.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::family::KeyOctets;
 
-/// Number of refused addresses that are remembered. A reply that depends on an older epoch than all
-/// of these does not leave.
+/// Number of refused addresses that are remembered. A reply that depends on a row epoch older than
+/// all of these does not leave.
 const REFUSALS_MAX: usize = 16_384;
 
 /// Addresses that the database refused, by epoch. Replies are checked only in epochs with refusals,
@@ -31,7 +31,8 @@ struct RecentRefusals {
 #[derive(Clone, Copy, Debug)]
 struct RefusedAddress {
     epoch: u64,
-    /// Bytes of the address as in a DHCP reply; none: every reply of the epoch is refused.
+    /// Bytes of the address as in a DHCP reply; with no bytes, every reply of the row epoch is
+    /// refused.
     octets: KeyOctets,
     reason: AddressRefusalReason,
 }
@@ -41,7 +42,7 @@ struct RefusedAddress {
 pub enum AddressRefusalReason {
     /// Lease of the address that another server has given to another client.
     LeasedElsewhere,
-    /// Row of the lease has no room in the database.
+    /// Lease row that does not fit the database.
     Data,
 }
 

@@ -30,9 +30,9 @@ pub(super) struct RoundResults<F: SharedLeaseFamily> {
     pub(super) refused: Rows<F>,
     /// Addresses that other servers wrote later than the request, with the leases in the database.
     pub(super) superseded: Rows<F>,
-    /// Addresses that the lookups found, with the leases in the database.
+    /// Addresses that the clients' lookups found, with the leases in the database.
     pub(super) answers: Rows<F>,
-    /// Addresses whose rows have no room in the database, with the leases in the database.
+    /// Addresses whose lease rows do not fit the database, with the leases in the database.
     pub(super) rejected: Rows<F>,
 }
 
@@ -251,8 +251,8 @@ pub(crate) fn unreadable_row_message(address: &impl std::fmt::Display) -> String
     )
 }
 
-/// Returns the lease that the lease table must have of `address` when the database has `stored`
-/// under its number.
+/// Returns the lease that the lease table in memory must have for `address` when the database has
+/// `stored` under its number.
 fn table_lease<F: SharedLeaseFamily>(
     address: F::Address,
     stored: Option<&F::Lease>,

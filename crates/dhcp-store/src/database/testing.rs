@@ -13,7 +13,7 @@ use super::flushes::Flush;
 #[derive(Debug)]
 pub struct FakeDatabase<F: SharedLeaseFamily> {
     leases: Mutex<BTreeMap<F::Address, F::Lease>>,
-    /// Addresses whose leases have no room in the database.
+    /// Addresses whose leases the simulated database refuses, as if they did not fit.
     without_room: Mutex<BTreeSet<F::Address>>,
     /// Addresses whose rows exist but are not found by lookups.
     hidden: Mutex<BTreeSet<F::Address>>,
@@ -38,7 +38,7 @@ impl<F: SharedLeaseFamily> FakeDatabase<F> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the addresses whose leases the database refuses, as if their contents had no room.
+    /// Returns the addresses whose leases the simulated database refuses, as if they did not fit.
     pub fn without_room(&self) -> MutexGuard<'_, BTreeSet<F::Address>> {
         self.without_room.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -70,12 +70,12 @@ impl<F: SharedLeaseFamily> FakeDatabase<F> {
 /// Frequencies of the simulated database's faults, per 1000 transactions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FakeFaults {
-    /// Connection losses before the commit, per 1000 transactions.
+    /// Simulated losses of the connection before the commit, per 1000 transactions.
     pub lost_before: u32,
     /// Connection losses after the commit, so that the caller does not learn of the commit, per
     /// 1000 transactions.
     pub lost_after: u32,
-    /// Conflicts with other writers, per 1000 transactions.
+    /// Simulated conflicts with other writers, per 1000 transactions.
     pub conflicts: u32,
     /// Failed attempts to connect again, per 1000 attempts.
     pub refused_connections: u32,
@@ -130,13 +130,13 @@ impl<F: SharedLeaseFamily> FakeConnection<F> {
         Self { database, faults, random, changes, is_connected, has_ended, flush: None }
     }
 
-    /// Ends the database session, as a database does after a long idle time: the next transaction
-    /// is lost.
+    /// Ends the simulated database session, as a database does after a long idle time: the next
+    /// transaction fails.
     pub const fn end(&mut self) {
         self.has_ended = true;
     }
 
-    /// Returns the connection with commits that `flush` makes safe.
+    /// Returns the connection, whose commits are durable only after `flush`.
     #[must_use]
     pub fn flushed_by(self, flush: Arc<dyn Flush>) -> Self {
         Self { flush: Some(flush), ..self }

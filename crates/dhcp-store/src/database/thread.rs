@@ -1,6 +1,6 @@
 //! Thread that runs rounds over a lease database when shards request them, and connects to the
-//! database again after a lost connection. With a database that can be flushed next to the rounds,
-//! a second thread flushes.
+//! database again after a lost connection. With a database that can be flushed during the next
+//! round, a second thread flushes.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,10 +24,11 @@ use crate::store::DatabaseStore;
 /// `reconnect-wait-time`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnLoss {
-    /// Maximum number of attempts to connect again before the store gives up; `u32::MAX` for no
-    /// limit.
+    /// Maximum number of attempts to connect to the database again before the store gives up;
+    /// `u32::MAX` for no limit (Kea's `max-reconnect-tries`).
     pub tries_max: u32,
-    /// Time between attempts to connect again, in milliseconds.
+    /// Time between attempts to connect to the database again, in milliseconds (Kea's
+    /// `reconnect-wait-time`).
     pub wait_ms: u32,
 }
 
@@ -71,7 +72,7 @@ struct OperatorMessages {
     failure: Option<DatabaseError>,
 }
 
-/// Maximum number of messages that are kept until the server takes them.
+/// Maximum number of messages of the database thread that are kept until the server takes them.
 const PROBLEMS_MAX: usize = 64;
 
 impl<F: SharedLeaseFamily> DatabaseThread<F> {
@@ -143,8 +144,8 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
         DatabaseStore::with_journal(self.table.clone(), log, journal)
     }
 
-    /// Returns the number of rounds that were done again at once after a conflict with other
-    /// writers (deadlocks, writes at another node of a cluster).
+    /// Returns the number of rounds that were repeated at once after a conflict with other writers
+    /// (deadlocks, writes at another node of a cluster).
     #[must_use]
     pub fn conflicts(&self) -> u64 {
         self.conflicts.load(Ordering::Relaxed)
@@ -156,8 +157,8 @@ impl<F: SharedLeaseFamily> DatabaseThread<F> {
         self.transactions.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of leases that were not written to the database because it has no room
-    /// for their contents.
+    /// Returns the number of leases that were not written to the database because their contents do
+    /// not fit it.
     #[must_use]
     pub fn rejections(&self) -> u64 {
         self.rejections.load(Ordering::Relaxed)
@@ -275,7 +276,7 @@ impl DatabaseThreadState {
         }
     }
 
-    /// Runs a round in parts, each of which is flushed while the next one runs.
+    /// Runs a database round in parts, each of which is flushed while the next one runs.
     fn parts<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>>(
         &self,
         core: &mut DatabaseCore<F, D>,
@@ -327,7 +328,8 @@ impl DatabaseThreadState {
         }
     }
 
-    /// Parks the thread until a shard wakes it or it is time to connect to the database again.
+    /// Parks the database thread until a shard wakes it or it is time to connect to the database
+    /// again.
     fn sleep(&self, until_ns: Option<u64>, clock: &Clock) {
         if self.stops.load(Ordering::SeqCst) || (until_ns.is_none() && self.wakeup.is_pending()) {
             return;

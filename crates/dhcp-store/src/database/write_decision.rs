@@ -1,5 +1,5 @@
-//! Rule for writing leases to a shared database: an address is given only if no other client has it
-//! in the database.
+//! Rule for writing leases to a shared database: an address is leased only if no other client has
+//! it in the database.
 
 use dhcp_lease::LeaseState;
 
@@ -17,11 +17,11 @@ pub enum WriteDecision {
     Delete,
     /// Write nothing: the database already agrees with the request.
     Nothing,
-    /// Keep the lease in the database: another server has heard the client later, and the table has
-    /// to learn its lease. The reply to the client may leave as it is.
+    /// Keep the lease in the database: another server has heard the client later. The lease table
+    /// in memory gets it, and the reply to the client may leave as it is.
     Keep,
-    /// Refuse: another client has the address, or another server knows better; the table has to
-    /// learn the lease in the database.
+    /// Refuse the write: another client has the address, or another server has a newer lease. The
+    /// lease table in memory gets the lease in the database.
     Refuse,
 }
 
@@ -84,12 +84,13 @@ fn is_mine<F: SharedLeaseFamily>(write: &Write<F>, stored: &F::Lease) -> bool {
 }
 
 /// Returns true if `stored` is the lease that the client had when it sent its message: a round that
-/// is done again must not undo what the client has got since.
+/// is repeated must not undo a later lease of the client.
 fn is_current<F: SharedLeaseFamily>(write: &Write<F>, stored: &F::Lease) -> bool {
     is_mine(write, stored) && F::times(stored).cltt_s <= F::times(&write.lease).cltt_s
 }
 
-/// Returns true if the client of `stored` has been heard since the request and still has the lease.
+/// Returns true if `stored`, by its last transaction time (cltt), is newer than the request, and
+/// its lease still runs.
 fn is_older<F: SharedLeaseFamily>(write: &Write<F>, stored: &F::Lease, now_s: u64) -> bool {
     F::times(&write.lease).cltt_s < F::times(stored).cltt_s && !is_over::<F>(stored, now_s)
 }

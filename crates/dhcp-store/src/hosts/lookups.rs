@@ -1,4 +1,5 @@
-//! Lookups of all shards in a directory, combined into one query, with the results for each shard.
+//! Lookups of all shards in a directory (a database of reservations), combined into one query, with
+//! the results for each shard.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -35,14 +36,14 @@ pub struct LookupBatchResult<K, V> {
     pub results: Option<Vec<(K, Vec<V>)>>,
 }
 
-/// Result of one turn of the lookup thread.
+/// Result of one pass of the lookup thread over the requests of all shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookupTurnResult {
-    /// Turn without a request of any shard.
+    /// Pass without a request of any shard.
     Idle,
-    /// Number of keys that the turn looked up.
+    /// Number of keys that the pass looked up.
     Answered(usize),
-    /// Error with which the directory failed.
+    /// Error with which the directory of reservations failed.
     Failed(DatabaseError),
 }
 

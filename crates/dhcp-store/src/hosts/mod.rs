@@ -1,13 +1,13 @@
 //! Lookups in a directory without waiting for them: shards request keys and continue; a thread
 //! looks up the keys of all shards in one query of a directory, and passes each shard its answers.
-//! The server finds reservations in databases like this.
+//! The server looks up host reservations in databases (Kea's `hosts-databases`) this way.
 //!
 //! A shard's requests are batches with rising numbers, answered in order, so that one comparison
 //! shows if a waiting message may continue. When a directory fails, all its requests are answered
-//! as failed at once: no message waits for a database that is gone, and the next request tries
-//! again.
+//! as failed at once: no message waits for a database that is unreachable, and the next request
+//! tries again.
 //!
-//! - [`Lookups`]: state that shards and thread share; tests run a turn of it without a thread.
+//! - [`Lookups`]: state that shards and thread share; tests run a pass of it without a thread.
 //! - [`SqlHosts`]: reservations in several databases, one after the other.
 
 mod lookups;

@@ -53,7 +53,8 @@ impl HostsDatabase {
         Ok(self.open.as_mut().expect("opened above"))
     }
 
-    /// Runs `body` on the database connection, and drops the connection if it is lost.
+    /// Runs `body` on the connection to this database of reservations, and drops the connection if
+    /// it is lost.
     fn with<T>(
         &mut self,
         now: Now,
@@ -93,7 +94,7 @@ impl SqlHosts {
     ///
     /// # Errors
     ///
-    /// Returns the error of a database that fails: then no answer is complete.
+    /// Returns the error of the database that fails: then no result of the lookup is complete.
     pub fn find(
         &mut self,
         now: Now,

@@ -1,4 +1,4 @@
-//! Thread that looks up the shards' keys in a directory.
+//! Thread that looks up the shards' keys in a directory of host reservations.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,5 @@
-//! Rounds of the lease file's log, without a thread and without a clock: [`LogCore`].
+//! Rounds in which the shards' lease rows are written to the lease file, without a thread and
+//! without a clock: [`LogCore`].
 
 use std::fmt;
 use std::path::Path;
@@ -17,7 +18,8 @@ use crate::storage::LogFile;
 /// Options of the rounds that write the lease file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreOptions {
-    /// Durability at which a lease row is settled.
+    /// Durability (written or flushed) at which a lease row counts as settled, so that its reply
+    /// may leave.
     pub durability: RowDurability,
     /// Time between rotations of the lease file, each followed by a cleanup, in seconds; 0 = never
     /// (Kea's `lfc-interval`).
@@ -44,8 +46,8 @@ pub struct LogCore {
     batch: Vec<u8>,
     /// Number of the next round of the log.
     round: u64,
-    /// Length of the lease file when it was last flushed, or last written if that is enough for its
-    /// durability, in bytes.
+    /// Length of the lease file up to its last settled row, in bytes: flushed, or written if the
+    /// durability requires no flush.
     settled_end: u64,
     /// Time at which the first unflushed byte of the lease file was written, in monotonic
     /// nanoseconds.
@@ -57,14 +59,14 @@ pub struct LogCore {
     /// Time of the next check of the lease files, in monotonic nanoseconds.
     watch_at_ns: u64,
     disturbance: Option<Disturbance>,
-    /// Time from which the size of the live lease file may cause a rotation, in monotonic
+    /// Monotonic time from which the size of the live lease file may cause a rotation, in
     /// nanoseconds.
     size_from_ns: u64,
     /// Size of the live lease file in bytes, for reports.
     size: Arc<AtomicU64>,
 }
 
-/// Minimum size of a live lease file that is rotated because of its size, in bytes.
+/// Minimum size of the live lease file for a rotation because of its size, in bytes.
 const GROWN_MIN: u64 = 4 << 20;
 /// Size of the live lease file at which it is rotated, as a multiple of the size of the last
 /// cleanup's result.
@@ -181,14 +183,14 @@ impl LogCore {
         self.failure.clone().map(LogFailure)
     }
 
-    /// Takes the reason why the last due rotation of the lease file did not happen.
+    /// Takes the error because of which the last due rotation of the lease file did not happen.
     pub const fn take_skipped_rotation(&mut self) -> Option<FileOperationError> {
         self.skipped_rotation.take()
     }
 
     /// Checks the lease files when that is due, and returns the change that another program has
-    /// made to the files since, or that a rotation has met. Only [`LogCore::restart`] makes the
-    /// files whole again. If the check fails, the log fails.
+    /// made to the files since, or that a rotation has met. Only [`LogCore::restart`] repairs the
+    /// files. If the check itself fails, the log fails.
     pub fn watch_due(&mut self, now: Now) -> Option<Disturbance> {
         if self.failure.is_some() {
             return None;
@@ -275,8 +277,8 @@ impl LogCore {
         flush.into_iter().chain(rotate).min()
     }
 
-    /// Returns the lease file if a flush by time is due. The caller flushes it, without a lock on
-    /// the core if it likes, and then calls [`LogCore::flushed`].
+    /// Returns the lease file if a flush by time ([`RowDurability::Interval`]) is due. The caller
+    /// flushes it, without a lock on the core if it likes, and then calls [`LogCore::flushed`].
     pub fn flush_due(&mut self, now: Now) -> Option<Arc<dyn LogFile>> {
         let RowDurability::Interval(ms) = self.options.durability else { return None };
         let since = self.unflushed_since_ns?;
@@ -288,7 +290,7 @@ impl LogCore {
         Some(self.memfile.file())
     }
 
-    /// Records the result of a flush by time; an error makes the log fail.
+    /// Records the result of a flush by time ([`LogCore::flush_due`]); an error makes the log fail.
     pub fn flushed(&mut self, result: std::io::Result<()>) {
         if let Err(error) = result
             && self.failure.is_none()
@@ -301,7 +303,7 @@ impl LogCore {
         }
     }
 
-    /// Flushes all written rows of the lease file at any durability: before a clean end.
+    /// Flushes all written rows of the lease file at any durability: for a clean end of the server.
     pub fn flush(&mut self) {
         if self.failure.is_some() || self.unflushed_since_ns.take().is_none() {
             return;
@@ -324,7 +326,7 @@ impl LogCore {
     }
 
     /// Returns true if the live lease file has grown so far beyond the table that it is cleaned up
-    /// early. Returns false if cleanups are off, or after a cleanup that was not done.
+    /// early. Returns false if cleanups are off (`lfc-interval` 0), or after a failed cleanup.
     fn is_grown(&self) -> bool {
         let cleaned_len = self.memfile.previous_len();
         self.options.lfc_interval_s > 0
@@ -332,7 +334,7 @@ impl LogCore {
             && self.memfile.end() >= GROWN_MIN.max(cleaned_len.saturating_mul(GROWN_TIMES))
     }
 
-    /// Returns the counter of bytes written to the live lease file.
+    /// Returns the counter with the size of the live lease file, in bytes.
     #[must_use]
     pub fn size(&self) -> Arc<AtomicU64> {
         self.size.clone()
@@ -385,8 +387,8 @@ impl LogCore {
         self.write_and_publish(now, epoch, None);
     }
 
-    /// Records that the cleanup of the lease files has ended, and if it was done. One that was not
-    /// done runs again with the next rotation.
+    /// Records that the cleanup of the lease files has ended, successfully if `is_done`. A failed
+    /// cleanup runs again with the next rotation.
     pub fn cleaned(&mut self, is_done: bool) {
         self.is_cleaning = false;
         // Files that a cleanup has changed without finishing are written anew.

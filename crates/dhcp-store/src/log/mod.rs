@@ -12,10 +12,11 @@
 //! disk flushes, and the next round gathers the rows that they log meanwhile. Otherwise a round is
 //! one write into the page cache. On one processor shared with the thread, 64 rows from first to
 //! settled took 12 µs of processor time (6 of them encoding) when the shard wrote them itself, and
-//! 22 to 36 µs when it woke the thread and slept until it was woken (`examples/log_cost.rs`). So
-//! [`ShardLog::submit`] then tries the lock of the core and does the round itself; only if another
-//! shard has the core, the thread does the round. The file has one writer at a time in either case.
-//! The thread does flushes by time, without the core, so that no shard waits for one.
+//! 22 to 36 µs when it woke the thread and slept until it was woken (`examples/log_cost.rs`). So,
+//! without [`RowDurability::Always`], [`ShardLog::submit`] tries the lock of the core and does the
+//! round itself; only if another shard has the lock, the thread does the round. The file has one
+//! writer at a time in either case. The thread does flushes by time, without the core, so that no
+//! shard waits for one.
 
 mod core;
 mod shard;
@@ -32,13 +33,13 @@ pub use thread::{Clock, LogFailureReaction, LogThread, LogThreadOptions, Snapsho
 /// Condition under which a lease row is settled, so that the replies that depend on it may leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowDurability {
-    /// Settled when written to the operating system: lease rows survive a crash of the process, as
-    /// with Kea.
+    /// Settled when written to the operating system, not flushed: lease rows survive a crash of the
+    /// process, as with Kea.
     None,
-    /// Settled when written; flushed at least this often, in milliseconds: a crash of the machine
-    /// loses the rows of that time at most.
+    /// Settled when written, and flushed at least once in this many milliseconds: a crash of the
+    /// machine loses the lease rows of that time at most.
     Interval(u32),
-    /// Settled when flushed: lease rows survive a crash of the machine.
+    /// Settled when flushed to the disk: lease rows survive a crash of the machine.
     #[default]
     Always,
 }

@@ -1,5 +1,5 @@
-//! State that the shards and the writer of leases share: row buffers, and the epochs that are
-//! settled.
+//! State that the shards and the writer of leases share: buffers of lease rows, and the epochs that
+//! are settled.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use crate::memfile::Columns;
 
 /// Maximum number of parts of one round's rows; each part has an epoch of its own.
 pub(crate) const PARTS_MAX: usize = 8;
-/// Number of changes that no part of a round ever reaches.
+/// Number of lease changes for a first part that is never full: the round has one part.
 pub(crate) const UNPARTED: u32 = u32::MAX;
 
 /// Lease rows that one shard has logged since the writer last took its rows.
@@ -22,7 +22,7 @@ pub struct RowBuffer {
     columns: Columns,
     /// End of the rows of each full part, as an offset in `rows` in bytes.
     ends: Vec<usize>,
-    /// Number of changes in the open part of the shard's rows.
+    /// Number of lease changes in the open part of the shard's rows.
     changes: u32,
     changes_max: u32,
 }
@@ -65,8 +65,8 @@ impl RowBuffer {
 #[repr(align(128))]
 struct ShardBuffer {
     buffer: Mutex<RowBuffer>,
-    /// Highest epoch that the shard has seen unsettled; if it is above the published one, the shard
-    /// waits.
+    /// Highest row epoch that the shard has seen unsettled; if it is above the published epoch, the
+    /// shard waits.
     awaited: AtomicU64,
 }
 
@@ -122,7 +122,7 @@ impl SharedLogState {
         self.buffers.len()
     }
 
-    /// Returns the highest epoch whose rows are all as safe as configured.
+    /// Returns the highest epoch whose lease rows are all as durable as configured.
     #[must_use]
     pub fn settled(&self) -> u64 {
         self.settled.load(Ordering::SeqCst)
@@ -138,8 +138,8 @@ impl SharedLogState {
         self.buffers[shard].buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves the rows of all shards, which have no parts, to `batch`, which is empty, and opens the
-    /// buffers for `next_epoch`.
+    /// Moves the lease rows of all shards, which have no parts, to `batch`, which is empty; rows
+    /// logged from now on belong to `next_epoch`.
     pub(crate) fn take(&self, batch: &mut Vec<u8>, next_epoch: u64, columns: Columns) {
         for shard in 0..self.buffers.len() {
             let mut buffer = self.buffer(shard);
@@ -153,8 +153,9 @@ impl SharedLogState {
         }
     }
 
-    /// Moves the rows of all shards to `parts`, which are empty, and opens the buffers for
-    /// `next_epoch`, the first part with room for `changes_max` changes of each shard.
+    /// Moves the lease rows of all shards to `parts`, which are empty. Rows logged from now on
+    /// belong to `next_epoch` and later epochs; the first part has room for `changes_max` changes
+    /// of each shard.
     pub(crate) fn take_parts(
         &self,
         parts: &mut [Vec<u8>; PARTS_MAX],
@@ -193,7 +194,8 @@ impl SharedLogState {
         (0..self.buffers.len()).for_each(|shard| (self.wake)(shard));
     }
 
-    /// Withdraws the failure of the writer: `epoch` is settled by other means.
+    /// Withdraws the failure of the writer: the rows of all epochs up to `epoch` are durable again,
+    /// in a new lease file or over a new connection.
     pub(crate) fn recover(&self, epoch: u64) {
         self.settled.store(epoch, Ordering::SeqCst);
         self.has_failed.store(false, Ordering::SeqCst);
@@ -207,7 +209,7 @@ pub(crate) trait WriterWakeup: Send + Sync + fmt::Debug {
     fn wake(&self);
 }
 
-/// Shard's part of the log: its row buffer and its waiting for epochs.
+/// Handle of one shard on the log: its row buffer, and the epochs that it waits for.
 #[derive(Debug)]
 pub struct ShardLog {
     pub(super) shards: Arc<SharedLogState>,
@@ -220,13 +222,13 @@ pub struct ShardLog {
 }
 
 impl ShardLog {
-    /// Creates the log's part of shard number `shard`, whose caller does the rounds elsewhere.
+    /// Creates the log handle of shard number `shard`; the caller runs the rounds itself.
     #[must_use]
     pub const fn new(shards: Arc<SharedLogState>, shard: usize) -> Self {
         Self { shards, shard, writer_wakeup: None, core: None }
     }
 
-    /// Creates the log's part of shard number `shard`, with the wake-up of the thread that does the
+    /// Creates the log handle of shard number `shard`, with the wake-up of the thread that runs the
     /// rounds.
     pub(crate) const fn with_writer_wakeup(
         shards: Arc<SharedLogState>,
@@ -236,8 +238,8 @@ impl ShardLog {
         Self { shards, shard, writer_wakeup: Some(writer_wakeup), core: None }
     }
 
-    /// Returns the shard's buffer to append rows to. No round takes it while the caller holds it:
-    /// hold it for one commit.
+    /// Returns the shard's buffer to append lease rows to, locked. No round takes its rows
+    /// meanwhile: hold it for one commit only.
     pub fn buffer(&self) -> MutexGuard<'_, RowBuffer> {
         self.shards.buffer(self.shard)
     }
@@ -251,8 +253,8 @@ impl ShardLog {
         }
     }
 
-    /// Hands the rows that the shard has logged so far to the writer. Rows that this settles at
-    /// once are published on return, and the shard is not woken for them.
+    /// Hands the lease rows that the shard has logged so far to the writer. Rows that are settled
+    /// by that at once are published on return, and the shard is not woken for them.
     pub fn submit(&self, now: base::Now) {
         if self.buffer().rows.is_empty() {
             return;
@@ -271,7 +273,7 @@ impl ShardLog {
         }
     }
 
-    /// Returns the highest epoch whose rows are all as safe as configured.
+    /// Returns the highest epoch whose lease rows are all as durable as configured.
     #[must_use]
     pub fn settled(&self) -> u64 {
         self.shards.settled()

@@ -22,7 +22,8 @@ pub type SnapshotSource = Box<dyn Fn(&mut dyn FnMut(&[u8])) + Send>;
 /// Reaction of the log thread to a failure to write the lease file.
 #[derive(Default)]
 pub enum LogFailureReaction {
-    /// No reaction: the log stays failed, because there is no table to write a file from.
+    /// No reaction: the log stays failed, because there is no lease table in memory to write a file
+    /// from.
     #[default]
     Stop,
     /// Restart: the log writes a snapshot of the lease table into new files and continues. The
@@ -49,7 +50,7 @@ impl fmt::Debug for LogFailureReaction {
     }
 }
 
-/// Source of the time, which reads the clocks that the shards' times come from.
+/// Source of the time for the log thread, which reads the same clocks as the shards.
 pub type Clock = Box<dyn Fn() -> Now + Send + Sync>;
 
 /// Options of the log thread.
@@ -81,7 +82,7 @@ struct LogThreadState {
     problems: Mutex<Vec<String>>,
 }
 
-/// Maximum number of messages that are kept until the server takes them.
+/// Maximum number of messages of the log thread that are kept until the server takes them.
 const PROBLEMS_MAX: usize = 64;
 
 impl LogThread {
@@ -113,7 +114,7 @@ impl LogThread {
         Ok(Self { state, thread: Some(thread) })
     }
 
-    /// Returns the log's part of shard number `shard`.
+    /// Returns the log handle of shard number `shard`.
     #[must_use]
     pub fn shard(&self, shard: usize) -> ShardLog {
         assert!(shard < self.state.shards.count(), "shards are numbered from 0");
@@ -137,14 +138,14 @@ impl LogThread {
         self.state.has_given_up.load(Ordering::SeqCst)
     }
 
-    /// Takes the log's messages for the operator since the last call: failures, cleanups that were
-    /// not done.
+    /// Takes the log's messages for the operator since the last call: failures, and cleanups that
+    /// failed.
     #[must_use]
     pub fn take_problems(&self) -> Vec<String> {
         std::mem::take(&mut *self.state.problems.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns true if a cleanup of the lease file runs or has not been noted as ended.
+    /// Returns true if a cleanup of the lease file runs, or its end has not been recorded yet.
     #[must_use]
     pub fn is_cleaning(&self) -> bool {
         self.state.core().is_cleaning()
@@ -318,8 +319,8 @@ impl LogThreadState {
         core.watch_due(now)
     }
 
-    /// Writes whole lease files from memory when another program has changed them, at any
-    /// `on-fail`: no row whose lease a reply acknowledged is lost, so the log has not failed.
+    /// Writes whole lease files from memory when another program has changed them, whatever Kea's
+    /// `on-fail` says: no lease that a reply acknowledged is lost, so the log has not failed.
     fn repair_if_disturbed(
         &self,
         now: Now,

@@ -1,4 +1,5 @@
-//! Cleanup of lease files: turns rotated files into one with a row for each lease.
+//! Cleanup of lease files (Kea's LFC): turns rotated files into one file with one row for each
+//! lease.
 
 use std::fmt;
 use std::io;
@@ -20,7 +21,7 @@ pub struct Cleanup {
     pub(crate) files: LeaseFiles,
     pub(crate) format: RowFileFormat,
     pub(crate) max_row_errors: u32,
-    /// State of the files that the cleanup reads, as this program left them.
+    /// State (identity and length) of the files that the cleanup reads, as this program left them.
     pub(super) companions: Vec<Companion>,
 }
 
@@ -138,8 +139,8 @@ impl Cleanup {
     }
 
     /// Removes the files that the completed file replaces, and gives the completed file its final
-    /// name; the order holds even after a power failure, since older rows loaded after it would
-    /// undo it.
+    /// name; the files change in this order even if the power fails, since older rows loaded after
+    /// the completed file would undo its rows.
     pub(crate) fn finish(&self) -> Result<(), FileOperationError> {
         let Self { storage, files, .. } = self;
         if storage.remove(&files.rotated).with_operation("remove", &files.rotated)? {

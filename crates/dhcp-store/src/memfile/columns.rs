@@ -2,7 +2,7 @@
 
 use super::format::RowFileFormat;
 
-/// Number of known columns in the rows of a lease file.
+/// Number of columns in the rows of a lease file that this program knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Columns(u8);
 
@@ -22,7 +22,7 @@ impl Columns {
         Self(format.names.len() as u8)
     }
 
-    /// Returns the columns of new lease files in Kea 2.2: all except the pool number.
+    /// Returns the columns of new lease files in Kea 2.2: all except `pool_id`.
     #[must_use]
     pub const fn without_newest(format: &RowFileFormat) -> Self {
         Self(format.names.len() as u8 - 1)

@@ -48,7 +48,7 @@ pub(crate) struct ScratchFile {
 }
 
 impl ScratchFile {
-    /// Takes the lock of the scratch file before it gets the live file's name.
+    /// Takes the lock of the scratch file before it is renamed to the live lease file's name.
     pub(crate) fn lock(&self, files: &LeaseFiles) -> Result<(), FileOperationError> {
         if self.file.lock().with_operation("lock", &files.scratch)? {
             return Ok(());
@@ -81,7 +81,7 @@ impl BlockWriter<'_> {
 }
 
 /// Creates the scratch file with the rows that `fill` appends, and flushes it. If that fails, no
-/// file remains: the disk may be full.
+/// scratch file remains: the disk may be full.
 pub(crate) fn prepare(
     storage: &dyn Storage,
     files: &LeaseFiles,
@@ -106,7 +106,7 @@ fn prepare_at(
     Ok(ScratchFile { file, len })
 }
 
-/// Renames a lease file and flushes the folder: afterwards the new name is safe.
+/// Renames a lease file and flushes the folder: afterwards the new name survives a power failure.
 pub(crate) fn rename(
     storage: &dyn Storage,
     files: &LeaseFiles,

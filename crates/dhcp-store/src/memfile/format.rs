@@ -19,7 +19,8 @@ pub trait LeaseFileFamily: TableFamily {
     /// Number of columns that every lease file of the family has.
     const FEWEST: usize;
 
-    /// Returns the maximum number of bytes of a row, its line end included.
+    /// Returns the maximum number of bytes of `row` as a line of a lease file, its line end
+    /// included.
     fn most(row: &Self::Row<'_>) -> usize;
 
     /// Writes the values of `row` to `line`, for a lease file with `columns`.
@@ -32,8 +33,8 @@ pub trait LeaseFileFamily: TableFamily {
     /// Returns the first fault.
     fn parse(values: &mut Values<'_>) -> Result<Self::Lease, RowFault>;
 
-    /// Reads a lease from a plain row of a lease file; returns the same lease as
-    /// [`LeaseFileFamily::parse`], or `None` for a row that is not plain.
+    /// Reads a lease from a plain row of a lease file, one without escapes or unusual values;
+    /// returns the same lease as [`LeaseFileFamily::parse`], or `None` for a row that is not plain.
     fn parse_plain(row: &mut PlainRow<'_>) -> Option<Self::Lease>;
 
     /// Returns all values of `lease` as a row.
@@ -96,7 +97,7 @@ impl RowFileFormat {
     }
 }
 
-/// Leases in the order of their addresses, and the report about their files.
+/// Leases from lease files in the order of their addresses, and the report about the files.
 type Sorting = (Box<dyn WritableLeases>, LoadReport);
 
 /// Leases that a cleanup writes to a file again.

@@ -1,4 +1,5 @@
-//! Inspection of lease files before they are loaded: header, last complete row, unflushed rows.
+//! Inspection of lease files before they are loaded: header, last complete row, rows that may not
+//! be flushed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -68,9 +69,9 @@ fn last_row_end(file: &dyn LogFile, len: u64) -> std::io::Result<u64> {
 const REWRITTEN_MAX: u64 = 64 << 20;
 
 /// Writes the last bytes of `rows` over themselves, and flushes all rows of the file. Rows of a
-/// dead process are in the page cache, and if a flush of them has failed, nowhere else, although
-/// later flushes succeed. Writing them again makes the next flush include them; no server continues
-/// for more than [`REWRITTEN_MAX`] bytes without a successful flush.
+/// process that has ended are in the page cache and, if a flush of them has failed, nowhere else,
+/// although later flushes succeed. Writing them again makes the next flush include them; no server
+/// continues for more than [`REWRITTEN_MAX`] bytes without a successful flush.
 pub(super) fn flush_again(rows: &RowSource) -> Result<(), FileOperationError> {
     rewrite_tail(&*rows.file, rows.start, rows.end).with_operation("write", &rows.path)?;
     rows.file.sync_data().with_operation("flush", &rows.path)

@@ -39,10 +39,12 @@ pub trait Intake<F: LeaseFileFamily>: Sync {
     fn progress(&self, _progress: LeaseLoadProgress) {}
 }
 
-/// Number of rows between the call of `expect` for a row and that of `take`.
+/// Number of rows between the calls of `expect`, which prefetches a lease's memory, and of `take`
+/// for the same row.
 const AHEAD: usize = 12;
 
-/// Passes each of `rows` to `take`, and its lease to `expect` some rows earlier.
+/// Passes each of `rows` to `take`, and its lease to `expect` [`AHEAD`] rows earlier, for
+/// prefetching.
 pub fn take_prefetched<F: LeaseFileFamily>(
     mut rows: Drain<'_, FileRow<F>>,
     expect: impl Fn(&F::Lease),

@@ -1,4 +1,4 @@
-//! Writer of lease file rows: values as Kea writes them, into memory that was reserved before.
+//! Writer of lease file rows: values as Kea writes them, into memory that the caller has reserved.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -14,7 +14,7 @@ pub(crate) fn append(out: &mut Vec<u8>, most: usize, fill: impl FnOnce(&mut RowL
     out.truncate(start + len);
 }
 
-/// Line of a lease file that is being filled; a separator follows every value.
+/// Line of a lease file that is being written; a separator follows every value.
 pub struct RowLineWriter<'b> {
     octets: &'b mut [u8],
     len: usize,

@@ -64,7 +64,7 @@ pub struct LoadReport {
     pub files: Vec<PathBuf>,
     /// Number of rows that were read, bad ones included.
     pub rows: u64,
-    /// Number of bad rows: not leases, and not rubbish rows.
+    /// Number of bad rows: rows that are neither leases nor rubbish.
     pub bad_rows: u64,
     /// Number of rubbish rows: bytes that a crash of the machine left where nothing had ever been
     /// flushed, with the torn rows around them.
@@ -105,8 +105,8 @@ struct ChunkReport {
 }
 
 impl ChunkReport {
-    /// Counts a faulty row, and keeps its fault. Rows around rubbish count as rubbish: they are the
-    /// torn ends of the rows that were there.
+    /// Counts a faulty row, and keeps its fault. Rows next to rubbish count as rubbish: they are
+    /// the remains of the overwritten rows.
     fn count(&mut self, fault: RowFault) {
         self.rows += 1;
         let before = self.before.replace(fault);
@@ -125,7 +125,8 @@ impl ChunkReport {
     }
 }
 
-/// Sequencer of one partition of addresses: the chunks of the files pass it one after the other.
+/// Sequencer of one partition of addresses: the chunks of the lease files pass their leases one
+/// after the other, in the order of the files.
 #[derive(Default)]
 struct ChunkSequencer {
     turn: Mutex<ChunkTurn>,
@@ -204,8 +205,8 @@ pub(crate) fn load_into<F: LeaseFileFamily>(
     loading.report(&parsed, max_row_errors)
 }
 
-/// Guard that aborts the load when its thread ends before its work, also by a panic: other threads
-/// wait for their turn.
+/// Guard that aborts the load when its thread ends before its work is done, also by a panic, so
+/// that other threads do not wait for it forever.
 struct Abort<'l, I>(&'l LeaseLoadState<'l, I>);
 
 impl<I> Drop for Abort<'_, I> {

@@ -25,8 +25,8 @@ pub struct OpenOptions {
     pub max_row_errors: u32,
     /// Number of threads that load the lease files; 0 = one for each processor.
     pub threads: usize,
-    /// True if the rows of the live file count even if they are not flushed: for durability
-    /// settings that promise no more than that a lease was written.
+    /// True if the rows of the live lease file need not be flushed when it is opened: for
+    /// durability settings that only promise that a lease row was written.
     pub skips_flush: bool,
     /// Time of opening as a wall-clock second, for the name of a damaged file's copy.
     pub wall_s: u64,
@@ -37,13 +37,13 @@ pub struct OpenOptions {
 pub enum OpenError {
     /// Failed file operation of the operating system.
     Storage(FileOperationError),
-    /// Lease file in use by another server.
+    /// Lease file that another server has locked.
     InUse(PathBuf),
     /// Lease file with a running Kea cleanup, and the number of the cleanup's process.
     CleanupRuns(PathBuf, u32),
     /// File whose first line is not a lease file's.
     NotALeaseFile(PathBuf),
-    /// Lease file with more bad rows than allowed.
+    /// Lease file with more bad rows than allowed (Kea's `max-row-errors`).
     TooManyBadRows(LoadReport),
 }
 
@@ -104,8 +104,8 @@ pub enum Rotation {
     CleanupFirst,
     /// Rotation not done: a new file could not be made. The present live file is as good as before.
     NoNewFile(FileOperationError),
-    /// Rotation not done: another program has changed the files, and only [`Memfile::replace`]
-    /// makes them whole.
+    /// Rotation not done: another program has changed the lease files, and only
+    /// [`Memfile::replace`] repairs them.
     Disturbed(Disturbance),
 }
 
@@ -266,8 +266,8 @@ impl Memfile {
         self.end
     }
 
-    /// Returns true if rotated files wait for a cleanup; until it is done there is no further
-    /// rotation.
+    /// Returns true if rotated lease files wait for a cleanup; no further rotation happens before
+    /// it.
     #[must_use]
     pub const fn needs_cleanup(&self) -> bool {
         self.needs_cleanup
@@ -277,8 +277,8 @@ impl Memfile {
     ///
     /// # Errors
     ///
-    /// Returns the error of the write. A part may have been written; the caller must not write the
-    /// file again.
+    /// Returns the error of the write. A part of the rows may have been written; the caller must
+    /// not write the file again.
     pub fn append(&mut self, rows: &[u8]) -> Result<(), FileOperationError> {
         write_all_at(&*self.file, self.end, rows).with_operation("write", &self.files.live)?;
         self.end += rows.len() as u64;
@@ -289,14 +289,15 @@ impl Memfile {
     ///
     /// # Errors
     ///
-    /// Returns the error of the flush. Then no row since the last flush counts as safe, and the
+    /// Returns the error of the flush. Then no row since the last flush counts as durable, and the
     /// caller must not write the file again.
     pub fn sync(&self) -> Result<(), FileOperationError> {
         self.file.sync_data().with_operation("flush", &self.files.live)
     }
 
     /// Truncates the live lease file to `end` bytes after a failure, if that still works, so that a
-    /// loader that reads the page cache does not take unsafe rows for safe ones.
+    /// loader that reads the page cache does not take rows that were never flushed for durable
+    /// ones.
     pub fn cut_back(&mut self, end: u64) {
         if self.file.truncate(end).is_ok() {
             self.end = end;
@@ -346,7 +347,7 @@ impl Memfile {
     }
 
     /// Continues with the live lease file after its rename `failed`, as it does for a file that is
-    /// a mount point. The name still leading to it shows that nothing has changed.
+    /// a mount point. If the name still leads to the same file, nothing has changed.
     fn keep_unrotated(&self, failed: FileOperationError) -> Result<Rotation, FileOperationError> {
         let _ = self.storage.remove(&self.files.scratch);
         if failed.error.kind() == ErrorKind::NotFound {
@@ -391,9 +392,8 @@ impl Memfile {
     ///
     /// # Errors
     ///
-    /// Returns the error of the operation. The files load no worse than before; the caller may try
-    /// again.
-    /// again.
+    /// Returns the error of the operation. The files load the same leases as before or newer ones;
+    /// the caller may try again.
     pub fn replace(&mut self, snapshot: &mut Snapshot<'_>) -> Result<(), FileOperationError> {
         prepare(&*self.storage, &self.files, |writer| {
             header_only(&self.format, writer)?;
@@ -525,7 +525,7 @@ fn find_or_salvage<F: LeaseFileFamily>(
 }
 
 /// Makes the live lease file ready for appending in any state: cuts off a torn row, and makes a new
-/// file with a header if there was none. The file's rows are flushed already.
+/// file with a header if there was no file. The file's rows are flushed already.
 fn mend(
     format: &RowFileFormat,
     storage: &dyn Storage,

@@ -1,6 +1,7 @@
 //! Parser for lease file rows as servers write nearly all of them: it reads them byte by byte in
 //! one pass and keeps nothing on the way. A row that is not plain (escapes, odd digits, a carriage
-//! return, any fault) is left to `value`, which decides its meaning: here it is only "not plain".
+//! return, any fault) is left to `value`, which decides its meaning: this module only reports that
+//! the row is not plain.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -55,7 +56,7 @@ impl ShortIdentity {
 }
 
 impl<'a> PlainRow<'a> {
-    /// Returns the row at the front of `rows`, which end with a line end.
+    /// Returns a reader of the row at the front of `rows`; `rows` must end with a line end.
     pub(super) const fn new(rows: &'a [u8]) -> Self {
         Self { rows, at: 0, has_ended: false }
     }

@@ -63,7 +63,8 @@ pub(super) fn salvage<F: LeaseFileFamily>(
     Ok(Some((next.file, copy)))
 }
 
-/// Copies the damaged lease file to `path` and flushes it. The copy has holes instead of zeros.
+/// Copies the damaged lease file to `path` and flushes the copy, which has holes (unallocated
+/// blocks) instead of zeros.
 fn set_aside(
     storage: &dyn Storage,
     damaged: &dyn LogFile,

@@ -1,4 +1,5 @@
-//! Parser of lease file rows: one line of text as a lease, or the reason why it is none.
+//! Parser of lease file rows: converts one line of text to a lease, or to the reason why it is no
+//! lease.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,11 +16,12 @@ pub enum RowFault {
     /// Bytes that no lease file has, left by a crash of the machine where nothing had ever been
     /// flushed.
     Rubbish,
-    /// Wrong number of values in the row: too few or too many.
+    /// Wrong number of values in the lease row: too few or too many.
     ValueCount,
-    /// Unreadable value of the named column.
+    /// Unreadable value in the column of this name.
     Value(&'static str),
-    /// Missing identity of a client, in a lease that is not declined.
+    /// Missing identity of the client (hardware address, client identifier or DUID), in a lease
+    /// that is not declined.
     NoClient,
 }
 
@@ -35,8 +37,8 @@ impl fmt::Display for RowFault {
 }
 
 /// Parses a line of a lease file with this `header`, passed without its line end. Rows may have
-/// fewer values than the header names columns if the missing ones have defaults, or more as far as
-/// they are known: two versions of Kea may have taken turns on the file.
+/// fewer values than the header has columns if the missing ones have defaults, or more if the
+/// further columns are known: two versions of Kea may have written the file in turn.
 ///
 /// # Errors
 ///
@@ -98,7 +100,8 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Bytes of a client's identity, at most [`CLIENT_ID_MAX`].
+/// Bytes of a client's identity (hardware address, client identifier or DUID), at most
+/// [`CLIENT_ID_MAX`].
 pub(crate) struct Octets {
     octets: [u8; CLIENT_ID_MAX],
     len: usize,
@@ -253,8 +256,8 @@ impl<'a> RowValue<'a> {
         Ok(String::from_utf8_lossy(&octets).into_owned())
     }
 
-    /// Parses the value as a host name in lower case, truncated if it is too long, as earlier
-    /// versions wrote some.
+    /// Parses the value as a host name in lower case, truncated if it is too long: earlier versions
+    /// of this program wrote such names.
     pub(crate) fn hostname(self) -> Result<HostName, RowFault> {
         Ok(HostName::from(self.unescaped()?).into_lower_case())
     }

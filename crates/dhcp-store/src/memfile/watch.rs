@@ -1,10 +1,10 @@
 //! Detection of lease files that other programs change while the server has the files open.
 //!
-//! The server writes the live file at a remembered offset of an open descriptor, so nothing else
-//! shows that its name is gone or leads to another file. [`Memfile::disturbance`] compares names
-//! and lengths with the state that this program left; two `stat` calls for the live file and one
-//! for each file next to it. The table in memory is whole, so the remedy for each disturbance but
-//! one is [`Memfile::replace`].
+//! The server writes the live file at a remembered offset of an open descriptor, so a write does
+//! not show that the file's name was removed or leads to another file. [`Memfile::disturbance`]
+//! compares names and lengths with the state that this program left; two `stat` calls for the live
+//! file and one for each file next to it. The lease table in memory is complete, so the remedy for
+//! each disturbance but [`Disturbance::InUse`] is [`Memfile::replace`].
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -31,11 +31,13 @@ pub enum Disturbance {
         /// Length of the live lease file that was found, in bytes.
         actual: u64,
     },
-    /// Mode of the live lease file that keeps its owner from reading or writing it.
+    /// Mode (permission bits) of the live lease file that keeps its owner from reading or writing
+    /// it.
     Closed,
     /// Lease file with earlier rows that was removed, replaced or truncated.
     Companion(PathBuf),
-    /// Step of the wall clock, with which the times of leases in memory were moved.
+    /// Step of the wall clock, after which the times of the leases in memory were moved by its
+    /// size, so that the files have old times.
     Moved,
 }
 
@@ -89,7 +91,7 @@ pub(crate) struct LeaseFileCheck {
 }
 
 impl LeaseFileCheck {
-    /// Returns true if [`Memfile::disturbance`] may find something.
+    /// Returns true if [`Memfile::disturbance`] may find a change by another program.
     pub(crate) fn is_suspicious(&self) -> bool {
         let (open_state, live_state) = (self.file.state(), self.storage.state(&self.live));
         let (Ok(open_state), Ok(Some(live_state))) = (open_state, live_state) else { return true };
@@ -180,7 +182,7 @@ impl Memfile {
         Ok(())
     }
 
-    /// Returns the size of the last cleanup's result, in bytes.
+    /// Returns the size of the previous lease file (`X.2`), the last cleanup's result, in bytes.
     pub(crate) fn previous_len(&self) -> u64 {
         let previous = self.companions.iter().find(|one| one.path == self.files.previous);
         previous.and_then(|one| one.state).map_or(0, |state| state.len)

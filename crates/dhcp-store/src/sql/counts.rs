@@ -1,4 +1,5 @@
-//! Counts of leases that were added together: one statement for each table of such counts.
+//! Counts of leases by subnet and state in Kea's tables: many new leases are counted by one
+//! statement for each table of counts.
 //!
 //! Kea's tables count leases by subnet and state, in triggers. MariaDB runs triggers row by row,
 //! and they cost nearly as much as the rows. The triggers of this crate's own tables skip new
@@ -17,8 +18,8 @@ pub(super) const DECLARE_COUNTING: &str = "SET @godwit_counts_leases=1";
 /// Statement that ends the declaration of [`DECLARE_COUNTING`].
 pub(super) const END_COUNTING: &str = "SET @godwit_counts_leases=NULL";
 
-/// Returns the query that finds out if the insert trigger of `table` skips leases that the session
-/// counts.
+/// Returns the SQL query that finds out if the insert trigger of `table` skips leases that the
+/// session counts itself.
 pub(super) fn trigger_query(table: &SqlTable) -> String {
     format!(
         "SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema=DATABASE() \

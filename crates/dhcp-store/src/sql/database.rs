@@ -21,8 +21,8 @@ use crate::storage::Storage;
 
 /// Number of lease rows read from a table at a time.
 const PAGE_ROWS: u32 = 5000;
-/// Maximum number of end times to which a commit renews leases together, by one statement each; it
-/// writes other renewals as rows.
+/// Maximum number of different end times for which a commit renews all leases that end then by one
+/// statement; it writes other renewals row by row.
 const RENEWALS_MAX: usize = 8;
 /// Maximum number of bad rows that are described; further ones are only counted.
 const DESCRIBED_MAX: usize = 100;
@@ -47,8 +47,8 @@ pub struct SqlLoadReport {
 }
 
 impl Database {
-    /// Connects to the first database host that answers, or opens SQLite's file. Does not yet query
-    /// the tables, nor if they are writable.
+    /// Connects to the first database host that answers, or opens SQLite's file. The function does
+    /// not query the tables, nor check that they are writable.
     ///
     /// # Errors
     ///
@@ -122,8 +122,8 @@ impl Database {
     /// # Errors
     ///
     /// Returns an error if there are tables already, if `schema` does not exist for this kind of
-    /// database, or if the database fails: then MySQL keeps the tables created so far, the others
-    /// undo them.
+    /// database, or if the database fails: then MySQL keeps the tables created so far, while
+    /// PostgreSQL and SQLite undo them.
     pub fn install(&mut self, schema: Schema) -> Result<(), SqlError> {
         let refused = |why| SqlError::new(format!("create tables in {}", self.description), why);
         let statements = schema
@@ -145,7 +145,7 @@ impl Database {
     ///
     /// Returns an error if the tables are of another version, if there are tables of Kea's
     /// configuration backend, which only Kea's own `kea-admin` can upgrade, or if the database
-    /// fails: then MySQL keeps the changes made so far, the others undo them.
+    /// fails: then MySQL keeps the changes made so far, while PostgreSQL and SQLite undo them.
     pub fn upgrade(&mut self) -> Result<bool, SqlError> {
         let refused = |database: &str, why| SqlError::new(format!("upgrade {database}"), why);
         let version = self.version()?;
@@ -166,8 +166,8 @@ impl Database {
         Ok(true)
     }
 
-    /// Counts all leases of the database anew, in one transaction: the tables of counts lose their
-    /// contents and get the present numbers.
+    /// Counts all leases of the database anew, in one transaction: Kea's tables of lease counts
+    /// (`lease4_stat`, `lease6_stat` and others) are filled anew.
     ///
     /// # Errors
     ///

@@ -44,7 +44,7 @@ pub enum ColumnKind {
 /// Column of one of Kea's database tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Name that Kea has for the column.
+    /// Name of the column in Kea's tables.
     pub name: &'static str,
     /// Kind of the column's values.
     pub kind: ColumnKind,
@@ -53,7 +53,7 @@ pub struct Column {
 /// Database table with its columns, the first of which is the key.
 #[derive(Clone, Copy, Debug)]
 pub struct SqlTable {
-    /// Name that Kea has for the table.
+    /// Name of the table in Kea's schema.
     pub name: &'static str,
     /// Columns of the table, in the order of a row's values.
     pub columns: &'static [Column],
@@ -103,7 +103,7 @@ pub(super) struct RowSearch {
     pub(super) is_locked: bool,
 }
 
-/// Times of rows, each with the keys of the rows whose time it becomes.
+/// New end times of lease rows, each with the keys of the rows that get it.
 pub(super) type Renewals = Vec<(SqlValue, Vec<SqlValue>)>;
 
 /// Changes of rows with which a transaction ends. The rows are in sequence, and no key occurs
@@ -166,8 +166,8 @@ pub(super) trait SqlConnection: Send {
         Ok(())
     }
 
-    /// Permits that commits are not yet safe when they return, because the returned flush makes
-    /// them safe, over a file in `storage`; returns `None` if commits stay safe as before.
+    /// Permits that commits are not durable yet when they return: the returned flush makes them
+    /// durable, through a file in `storage`. Returns `None` if commits stay durable on return.
     fn defer_flushes(
         &mut self,
         _storage: &dyn Storage,

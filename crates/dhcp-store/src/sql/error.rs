@@ -1,4 +1,4 @@
-//! Error of an SQL database: the operation and its result.
+//! Error of an SQL database: the operation that failed, and the database's message.
 
 use std::fmt;
 
@@ -42,7 +42,8 @@ impl SqlError {
         self.fault
     }
 
-    /// Returns the result of the failed operation, without the operation.
+    /// Returns the database's message about the failed operation, without the name of the
+    /// operation.
     pub(super) fn cause(&self) -> &str {
         &self.cause
     }

@@ -1,8 +1,8 @@
-//! Error codes of database servers by their meaning for a round: connect again, do the round again
-//! at once, do it without the row that has no room, or give up.
+//! Error codes of database servers by their meaning for a round: connect again, repeat the round at
+//! once, repeat it without the row that does not fit, or give up.
 //!
-//! Codes in no table are permanent: a round that meets one is done again after connecting too,
-//! since that loses nothing, but the caller cannot expect that it will help.
+//! Codes that are in no table here count as permanent: the round is repeated over a new connection,
+//! too, since that loses nothing, but the caller cannot expect success.
 
 use crate::database::DatabaseFault;
 
@@ -19,10 +19,10 @@ const MYSQL_CONNECTION_LOST: [u16; 22] = [
     1290, 1792, 1836, 3100, 3796,
 ];
 
-/// Error codes of MariaDB and MySQL after which the round may be done again at once: lock wait
-/// timeout, deadlock (also Galera's, at a statement or at the commit), a row changed since it was
-/// read, an interrupted statement, a transaction that its group rolled back, a row where a moment
-/// ago there was none.
+/// Error codes of MariaDB and MySQL after which the round (a transaction with lease rows) may be
+/// repeated at once: lock wait timeout, deadlock (also Galera's, at a statement or at the commit),
+/// a row changed since it was read, an interrupted statement, a transaction that its replication
+/// group rolled back, a row that another connection has just inserted.
 const MYSQL_CONFLICTS: [u16; 6] = [1205, 1213, 1020, 1317, 3101, 1062];
 
 /// Error codes of MariaDB and MySQL for errors that a value causes and whose SQLSTATEs do not show
@@ -48,13 +48,13 @@ const POSTGRESQL_CONNECTION_LOST: [&str; 9] = [
 /// PostgreSQL's class of SQLSTATEs for connection exceptions.
 const POSTGRESQL_CONNECTION_LOST_CLASS: &str = "08";
 
-/// PostgreSQL's SQLSTATEs after which the round may be done again at once: serialization failure,
-/// deadlock, integrity at the end of a transaction, a lock that was not free, an interrupted
-/// statement, a row where a moment ago there was none.
+/// PostgreSQL's SQLSTATEs after which the round (a transaction with lease rows) may be repeated at
+/// once: serialization failure, deadlock, integrity at the end of a transaction, a lock that was
+/// not free, an interrupted statement, a row that another connection has just inserted.
 const POSTGRESQL_CONFLICTS: [&str; 6] = ["40001", "40P01", "40002", "55P03", "57014", "23505"];
 
-/// PostgreSQL's class of SQLSTATEs for limits that a value exceeds: an entry of an index, a
-/// nesting.
+/// PostgreSQL's class of SQLSTATEs for limits that a value exceeds: the size of an index entry, the
+/// depth of a nesting.
 const POSTGRESQL_LIMITS_CLASS: &str = "54";
 
 fn is_of_data(state: &str) -> bool {

@@ -1,11 +1,11 @@
 //! Leases in SQL databases, in Kea's tables: MariaDB and MySQL, PostgreSQL, and SQLite.
 //!
 //! - [`settings`]: settings to reach a database.
-//! - `connect`: choice of one of several hosts, by the possibility to write leases there; `tls`:
+//! - `connect`: choice of one of several database hosts, one where leases can be written; `tls`:
 //!   trust in a server's certificate.
 //! - [`database`]: a connection with its operations: schema, transactions, leases in bulk.
 //! - `counts`: counts of new leases, many at once, where a session counts instead of triggers.
-//! - [`schema`]: the tables, as statements, in the two known versions.
+//! - [`schema`]: the tables, as SQL statements, in the two versions that this crate knows.
 //! - [`row`]: leases as values of their columns and back, without a database.
 //! - [`hosts`]: reservations, looked up in bulk and written one at a time.
 //! - [`transfer`]: leases from tables to Kea's lease files and back.

@@ -8,9 +8,9 @@
 //! themselves, and the query succeeds (MariaDB 10.11). So every statement that follows a lock is
 //! sent alone.
 //!
-//! Texts travel as bytes (`SET NAMES binary`): tables made by Kea have the character set that their
-//! server had, and a host name that does not fit it must not spoil the leases around it. Times
-//! travel in UTC.
+//! Texts travel as bytes (`SET NAMES binary`): tables made by Kea have the default character set of
+//! their database server, and a host name that does not fit it must not make other leases fail.
+//! Times travel in UTC.
 
 use std::fmt::Write;
 
@@ -26,11 +26,12 @@ use super::driver::{
 use super::error::SqlError;
 use super::settings::SqlSettings;
 
-/// Maximum number of rows in one statement to MariaDB or MySQL. MariaDB makes a table of a thousand
-/// values after `IN`, and then may read all rows to join them.
+/// Maximum number of rows in one statement to MariaDB or MySQL. MariaDB converts a list of a
+/// thousand values after `IN` to a temporary table, and then may read all rows of the leases to
+/// join them.
 const ROWS_MAX: usize = 500;
-/// Size in bytes of the statements in one query from which on no further one is added: servers
-/// accept at least a megabyte.
+/// Size in bytes of the SQL statements in one query from which on no further statement is added:
+/// servers accept at least a megabyte.
 const TEXT_MAX: usize = 256 << 10;
 
 /// Connection to a MariaDB or MySQL server.

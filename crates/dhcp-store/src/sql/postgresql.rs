@@ -1,6 +1,6 @@
-//! Driver for PostgreSQL: the values of a column travel as one array that one statement takes
-//! apart, so that a few prepared statements serve any number of rows. Queries of one operation are
-//! sent together.
+//! Driver for PostgreSQL: the values of a column travel as one array that one statement unpacks
+//! (`unnest`), so that a few prepared statements serve any number of rows. Queries of one operation
+//! are sent together.
 //!
 //! The driver's runtime is the calling thread alone, and runs only while a function here runs.
 
@@ -83,8 +83,8 @@ impl Postgresql {
         Ok(count)
     }
 
-    /// Returns the prepared statement `text`, which it prepares on first use. There are few, since
-    /// rows travel as arrays.
+    /// Returns the prepared statement `text`, which it prepares on first use. Prepared statements
+    /// are few, since rows travel as arrays.
     fn prepared(&mut self, text: &str, tried: &str) -> Result<Statement, SqlError> {
         if let Some(statement) = self.statements.get(text) {
             return Ok(statement.clone());

@@ -1,8 +1,8 @@
 //! Conversion of leases to values of the columns of Kea's database tables, and back.
 //!
-//! Kea's rules: `expire` is the last transaction plus the lifetime, but the last transaction alone
-//! for an infinite lifetime; an unknown value is NULL, but PostgreSQL gets an empty text for a
-//! missing context.
+//! Kea's rules: the column `expire` is the client's last transaction time (cltt) plus the lifetime,
+//! but cltt alone for an infinite lifetime; an unknown value is NULL, but PostgreSQL gets an empty
+//! text for a missing user context.
 
 use dhcp_lease::user_context::push_without_zeros;
 use dhcp_lease::{INFINITE_LIFETIME_S, LeaseState};
@@ -59,7 +59,8 @@ pub(super) fn expire(cltt_s: u64, valid_lifetime_s: u32, layout: RowLayout) -> S
     SqlValue::Integer(end_s.min(u64::from(u32::MAX) * 64) as i64)
 }
 
-/// Returns the last transaction time of a lease that ends at `expire_s`, in wall-clock seconds.
+/// Returns the client's last transaction time (cltt) of a lease that ends at `expire_s`, in
+/// wall-clock seconds.
 pub(super) const fn cltt_s(expire_s: u64, valid_lifetime_s: u32) -> u64 {
     if valid_lifetime_s == INFINITE_LIFETIME_S {
         expire_s
@@ -69,8 +70,8 @@ pub(super) const fn cltt_s(expire_s: u64, valid_lifetime_s: u32) -> u64 {
 }
 
 /// Returns the lifetime in seconds of a row in `state` that ends at `expire_s`. A row with a
-/// lifetime of 0 whose state is not a past one is in use until it ends: then it counts as valid
-/// since the epoch.
+/// lifetime of 0 whose state is not a past one is in use until `expire_s`: it counts as valid
+/// since 1970.
 pub(super) fn lifetime_s(lifetime_s: u32, expire_s: u64, state: LeaseState) -> u32 {
     if lifetime_s > 0 || state.is_past() {
         return lifetime_s;

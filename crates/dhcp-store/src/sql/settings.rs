@@ -105,8 +105,8 @@ pub struct SqlSettings {
     pub host: String,
     /// TCP port of the database server; the kind's default port if `None`.
     pub port: Option<u16>,
-    /// Further hosts of the same database, with their ports: the nodes of a cluster, or the servers
-    /// of which one takes over from the other. `host` is the first host.
+    /// Further hosts of the same database, with their ports: nodes of a cluster, or standby
+    /// servers. `host` is the first host.
     pub hosts: Vec<(String, Option<u16>)>,
     /// Path of the socket of a MariaDB or MySQL server on this machine, used instead of host and
     /// port.
@@ -127,27 +127,28 @@ pub struct SqlSettings {
     /// Required level of TLS for the connection; if `None`, [`SqlSettings::tls`] derives it from
     /// the other settings.
     pub ssl_mode: Option<DatabaseSslMode>,
-    /// Path of the file or folder of the certificates that a database server's certificate has to
-    /// come from.
+    /// Path of the file or folder with the certificates of the authorities that must have signed
+    /// the database server's certificate (Kea's `trust-anchor`).
     pub trust_anchor: Option<PathBuf>,
     /// Path of the client's certificate, with the chain up to its authority.
     pub cert_file: Option<PathBuf>,
     /// Path of the key of the client's certificate.
     pub key_file: Option<PathBuf>,
-    /// Ciphers that a TLS connection may use, by OpenSSL's names, separated by colons.
+    /// Ciphers that a TLS connection may use, by OpenSSL's names, separated by colons (Kea's
+    /// `cipher-list`).
     pub cipher_list: Option<String>,
-    /// SQLite's flushes: [`RowDurability::Always`] is its FULL, or NORMAL if
+    /// Setting `synchronous` of SQLite: [`RowDurability::Always`] is its FULL, or NORMAL if
     /// [`LeaseDatabaseConnection::flush`](crate::database::LeaseDatabaseConnection::flush) leaves
     /// flushes of the log to the caller; [`RowDurability::Interval`] its NORMAL,
     /// [`RowDurability::None`] its OFF. Database servers have settings of their own.
     pub durability: RowDurability,
-    /// Number of pages that SQLite's log collects before SQLite writes the pages to the database
-    /// file; 0: SQLite writes them when the file is opened and closed.
+    /// Number of pages that SQLite's write-ahead log collects before SQLite writes the pages to the
+    /// database file; 0: SQLite writes them when the file is opened and closed.
     pub log_pages: u32,
 }
 
-/// Default number of pages in SQLite's log, 32 MiB: a page that many rounds have changed goes to
-/// the file once, and the file is flushed then.
+/// Default number of pages in SQLite's write-ahead log, 32 MiB: SQLite writes a page that many
+/// rounds have changed to the database file only once, and flushes the file then.
 const LOG_PAGES: u32 = 8192;
 
 impl SqlSettings {
@@ -201,8 +202,8 @@ impl SqlSettings {
         settings
     }
 
-    /// Returns the required level of TLS: the configured one, or the one that Kea derives from the
-    /// files. A connection over a socket of this machine has none.
+    /// Returns the required level of TLS: the configured `ssl-mode`, or the level that Kea derives
+    /// from the certificate files. A connection over a socket of this machine has none.
     #[must_use]
     pub fn tls(&self) -> DatabaseSslMode {
         let is_local = self.socket.is_some() || self.host.starts_with('/');

@@ -18,7 +18,8 @@ use crate::database::{
 };
 use crate::storage::{DiskStorage, Storage};
 
-/// Maximum number of rows that are named when leases are loaded; further ones are only counted.
+/// Maximum number of unreadable lease rows that messages name when leases are loaded; further ones
+/// are only counted.
 const NAMED_MAX: usize = 100;
 
 /// Family whose leases servers can share through database tables.
@@ -59,7 +60,7 @@ pub struct SharedLeases {
     flush: Option<Arc<dyn Flush>>,
     /// Number of the database host to begin with when connecting.
     next_host: usize,
-    /// Keys of the rows that were read last and are no leases.
+    /// Keys of the rows that the last read found and that are no leases.
     unreadable: Vec<KeyOctets>,
 }
 

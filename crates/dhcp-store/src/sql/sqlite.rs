@@ -1,7 +1,7 @@
 //! Driver for SQLite: a statement per row, prepared once, in the transaction of the caller.
 //!
-//! The caller of [`Flush`] flushes its log, not the commits, so that the next transaction need not
-//! wait for the flush; a commit is an append to the log, which a flush from any thread makes safe.
+//! A commit appends to SQLite's write-ahead log without a flush; [`Flush`] flushes the log from any
+//! thread, so that the next transaction need not wait for the flush.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use crate::storage::{LogFile, Storage};
 
 /// Size of SQLite's page cache in KiB: the inner pages and the newest ones of some million leases.
 const CACHE_KIB: i64 = 64 << 10;
-/// Number of cached pages while SQLite's log is lengthened: so few that the others go to the log.
+/// Number of cached pages while SQLite's write-ahead log is lengthened: so few that the others go
+/// to the log.
 const LENGTHENING_CACHE_PAGES: i64 = 64;
 
 /// Connection to an open SQLite database file.
@@ -61,10 +62,10 @@ impl Sqlite {
         })
     }
 
-    /// Writes SQLite's log to its full length, with pages of a transaction that is rolled back, so
-    /// that commits overwrite existing bytes: to flush a file that has grown, file systems also
-    /// write its length and the positions of its blocks, which takes longer than the rest of the
-    /// flush.
+    /// Writes SQLite's write-ahead log to its full length, with pages of a transaction that is
+    /// rolled back, so that commits overwrite existing bytes: to flush a file that has grown, file
+    /// systems also write its length and the positions of its blocks, which takes longer than the
+    /// rest of the flush.
     fn lengthen_log(&self) -> rusqlite::Result<()> {
         let connection = &self.connection;
         let page_octets: i64 =
@@ -82,7 +83,7 @@ impl Sqlite {
         connection.pragma_update(None, "user_version", version)
     }
 
-    /// Executes the prepared statement `statement` for every `width` of the values, all or none of
+    /// Executes the prepared statement `statement` once for every `width` values, all or none of
     /// them, and returns the number of changed rows.
     fn write(&self, statement: &str, width: usize, values: &[SqlValue]) -> rusqlite::Result<usize> {
         // Without a transaction SQLite would flush once per statement.
@@ -127,7 +128,7 @@ impl Sqlite {
     }
 }
 
-/// Flush of the SQLite log that a connection writes.
+/// Flush of SQLite's write-ahead log that a connection writes.
 #[derive(Debug)]
 struct LogFlush {
     file: Arc<dyn LogFile>,

@@ -1,4 +1,5 @@
-//! Transfer of leases from a table to a lease file of Kea and back, as `kea-admin` does it.
+//! Transfer of leases from a database table to a lease file of Kea and back, as `kea-admin
+//! lease-dump` and `lease-upload` do it.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -102,8 +103,8 @@ pub struct UploadResult {
 }
 
 /// Writes all leases of a lease file to the table, and replaces the table's leases of the same
-/// addresses. It leaves out a lease that the table refuses, and writes the others of its
-/// transaction.
+/// addresses. A lease that the table refuses is left out; the others of its transaction are
+/// written.
 ///
 /// # Errors
 ///

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{FileId, FileState, Lock, LogFile, Storage};
 
-/// Storage of lease files in files of the operating system. This storage allocates nothing ahead: a
-/// file never has a byte that no write put there, so that Kea can read it at any moment.
+/// Storage of lease files in files of the operating system. This storage allocates no disk blocks
+/// ahead: a file only has bytes that a write put there, so that Kea can read it at any moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiskStorage;
 

@@ -68,7 +68,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn list(&self, folder: &Path) -> io::Result<Vec<String>>;
 
-    /// Makes creations, renames and removals of files in `folder` safe against a power cut.
+    /// Makes creations, renames and removals of files in `folder` survive a power cut (`fsync(2)`
+    /// of the folder).
     ///
     /// # Errors
     ///
@@ -164,7 +165,7 @@ pub trait LogFile: Send + Sync + fmt::Debug {
     /// See [`Storage::create`].
     fn truncate(&self, len: u64) -> io::Result<()>;
 
-    /// Makes the bytes of the file and its length safe against a power cut.
+    /// Makes the bytes of the file and its length survive a power cut (`fdatasync(2)`).
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ const SECTOR: usize = 512;
 /// Planned faults of a simulated disk. Steps and calls are counted from 0.
 #[derive(Clone, Debug, Default)]
 pub struct StorageFaults {
-    /// Number of the step at which the disk's power goes off.
+    /// Number of the step (change of a file or name) at which the simulated disk's power goes off.
     pub cut_at_step: Option<u64>,
     /// Numbers of the calls of [`LogFile::write_at`] that fail.
     pub failing_writes: Vec<u64>,
@@ -37,7 +37,8 @@ pub struct StorageFaults {
     pub capacity_bytes: Option<u64>,
     /// True if a write to the disk may write fewer bytes than it was given.
     pub short_writes: bool,
-    /// True if flushes of the disk succeed and do nothing; a test sets this to see itself fail.
+    /// True if flushes of the disk succeed and do nothing; a test sets this to check that it
+    /// detects lost data.
     pub lying_syncs: bool,
 }
 
@@ -96,8 +97,8 @@ enum NameChange {
 struct SimulatedFile {
     disk: Arc<Mutex<SimulatedDisk>>,
     file: usize,
-    /// Number of failed flushes of the file that this descriptor has reported, or that were before
-    /// it was opened.
+    /// Number of failed flushes of the file that this descriptor has reported, or that happened
+    /// before it was opened.
     reported_syncs: AtomicU64,
     has_lock: AtomicBool,
 }
@@ -153,7 +154,7 @@ impl PowerCutStorage {
         Self { disk: Arc::new(Mutex::new(disk)) }
     }
 
-    /// Returns the number of the disk's steps so far.
+    /// Returns the number of steps (changes of files and names) of the simulated disk so far.
     #[must_use]
     pub fn steps(&self) -> u64 {
         locked(&self.disk).steps
@@ -351,7 +352,7 @@ impl SimulatedDisk {
 }
 
 impl Contents {
-    /// Makes one sector of the file safe.
+    /// Makes one sector of the simulated file survive the next power failure.
     fn keep(&mut self, sector: usize) {
         let start = sector * SECTOR;
         let end = (start + SECTOR).min(self.visible.len()).min(self.durable.len());

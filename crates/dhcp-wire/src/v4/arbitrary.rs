@@ -13,8 +13,8 @@ use super::{MessageType, option};
 use crate::arbitrary::DatagramGenerator;
 pub use crate::arbitrary::{BUFFER_LEN, DatagramKind};
 
-/// DHCPv4 option codes that readers treat specially: test messages have them more often than chance
-/// would choose them.
+/// DHCPv4 option codes that readers treat specially: test messages have them more often than a
+/// random choice among all codes would.
 const FAVORED: [u8; 20] = [
     option::SUBNET_MASK,
     option::ROUTER,
@@ -64,8 +64,8 @@ pub fn change(random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
 }
 
 /// Writes a DHCPv4 message that the reader accepts into `buffer`, with options in one to three
-/// fields, in pieces, between padding, with and without END. Returns its length; 0 when `buffer`
-/// has no room for a header.
+/// fields, split into pieces (RFC 3396) or whole, between padding (option 0), with and without END
+/// (option 255). Returns its length; 0 when `buffer` has no room for a header.
 pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     let len = header(random, buffer);
     if len == 0 {

@@ -3,11 +3,12 @@
 use super::OptionValue;
 use crate::name;
 
-/// Flag S of option 81: the client wants the server to make the DNS entry from name to address.
+/// Flag S of option 81 (RFC 4702 §2.1): the client wants the server to make the DNS entry from name
+/// to address.
 const FLAG_S: u8 = 1;
-/// Flag E of option 81: the name is made of labels instead of text.
+/// Flag E of option 81 (RFC 4702 §2.1): the name is made of labels instead of text.
 const FLAG_E: u8 = 4;
-/// Flag N of option 81: the client wants the server to make no DNS entry.
+/// Flag N of option 81 (RFC 4702 §2.1): the client wants the server to make no DNS entry.
 const FLAG_N: u8 = 8;
 /// Offset of the name in the value of option 81, after flags and two result codes, in bytes.
 const NAME_AT: usize = 3;
@@ -31,20 +32,22 @@ impl<'a> ClientFqdn<'a> {
         Some(Self { flags, codes, name })
     }
 
-    /// Returns true if the client wants the server to make the DNS entry from name to address.
+    /// Returns true if flag S is set: the client wants the server to make the DNS entry from name
+    /// to address.
     #[must_use]
     pub const fn requests_entry(&self) -> bool {
         self.flags & FLAG_S != 0
     }
 
-    /// Returns true if the client wants the server both to make a DNS entry and to make none, which
-    /// is malformed.
+    /// Returns true if flags S and N are both set: the client wants the server both to make a DNS
+    /// entry and to make none, which RFC 4702 §2.1 forbids.
     #[must_use]
     pub const fn is_contradictory(&self) -> bool {
         self.flags & (FLAG_N | FLAG_S) == FLAG_N | FLAG_S
     }
 
-    /// Returns true if the name in option 81 is made of labels (RFC 4702 §2.3.1) instead of text.
+    /// Returns true if flag E is set: the name in option 81 is made of labels (RFC 4702 §2.3.1)
+    /// instead of text.
     #[must_use]
     pub const fn is_in_labels(&self) -> bool {
         self.flags & FLAG_E != 0
@@ -60,7 +63,7 @@ impl<'a> ClientFqdn<'a> {
     }
 
     /// Calls `take` with the letters of the name in option 81, with a dot after each label. Returns
-    /// false when there is something other than a name; an empty name is one.
+    /// false if the bytes are no name; an empty name is one.
     pub fn read_name(&self, take: impl FnMut(u8)) -> bool {
         if self.name.is_empty() {
             return true;

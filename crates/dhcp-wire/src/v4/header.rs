@@ -18,7 +18,7 @@ pub const BROADCAST_FLAG: u16 = 0x8000;
 pub struct Dhcp4Header {
     /// Operation of the message: [`BOOT_REQUEST`] or [`BOOT_REPLY`].
     pub op: u8,
-    /// Hardware type of the client's address (1 = Ethernet).
+    /// Type of the client's hardware address (1 = Ethernet).
     pub htype: u8,
     /// Number of bytes of the hardware address in `chaddr`, at most 16.
     pub hlen: u8,
@@ -30,11 +30,11 @@ pub struct Dhcp4Header {
     pub secs: u16,
     /// Flags of the message: [`BROADCAST_FLAG`] or 0.
     pub flags: u16,
-    /// Address of the client, if it has one and can answer for it.
+    /// Address that the client already has and uses; 0.0.0.0 while it has none.
     pub ciaddr: Ipv4Addr,
     /// Address that the server leases to the client.
     pub yiaddr: Ipv4Addr,
-    /// Address of the next server in a boot.
+    /// Address of the server from which the client loads its boot file; 0.0.0.0 = none.
     pub siaddr: Ipv4Addr,
     /// Address of the first relay agent that forwarded the message; 0.0.0.0 = none.
     pub giaddr: Ipv4Addr,

@@ -20,12 +20,14 @@ pub(super) const NOTED: [(u8, u8); 13] = [
     (option::RELAY_AGENT_INFORMATION, 0),
     (option::SUBNET_SELECTION, 4),
 ];
-/// Slot shared by all DHCPv4 options whose offset is not noted: written, never read.
+/// Slot shared by all DHCPv4 options whose offset is not noted: the reader writes to it, and
+/// nothing reads it.
 pub(super) const OTHER_SLOT: usize = NOTED.len();
 
 /// DHCPv4 options that are one number, address or truth value, with their length in bytes. Kea
-/// knows them, and drops a message with one that is too short, or, unless it is lenient, too long.
-/// Option 52 is not among them: a repetition of it in the places that it names is joined to it.
+/// drops a message with one that is too short, or, without `lenient-option-parsing`, too long.
+/// Option 52 (Option Overload) is not among them: a repetition of it in the fields `file` and
+/// `sname` is joined to it.
 const SCALARS: [(u8, u8); 40] = [
     (option::SUBNET_MASK, 4),
     (option::TIME_OFFSET, 4),
@@ -68,7 +70,7 @@ const SCALARS: [(u8, u8); 40] = [
     (option::DHCP_STATE, 1),
     (option::DATA_SOURCE, 1),
 ];
-/// DHCPv4 options that are domain names, each with true if it may have several.
+/// DHCPv4 options whose value is one domain name (false) or several (true), in labels.
 pub(super) const NAMES: [(u8, bool); 5] = [
     (option::BCMCS_CONTROLLER_DOMAIN_NAMES, true),
     (option::DOMAIN_SEARCH, true),
@@ -76,7 +78,8 @@ pub(super) const NAMES: [(u8, bool); 5] = [
     (option::SIP_UA_CONFIGURATION_SERVICE_DOMAINS, true),
     (option::V4_ACCESS_DOMAIN, false),
 ];
-/// Set with one bit per DHCPv4 option code whose value contains a domain name, including option 81.
+/// Set of the DHCPv4 options whose value contains a domain name, option 81 (Client FQDN) included,
+/// with one bit per option code.
 pub(super) const WITH_NAMES: [u64; 4] = {
     let mut codes = [0; 4];
     codes[option::CLIENT_FQDN as usize >> 6] |= 1 << (option::CLIENT_FQDN & 63);
@@ -89,7 +92,8 @@ pub(super) const WITH_NAMES: [u64; 4] = {
     codes
 };
 
-/// Slot of a DHCPv4 option, and the minimum and maximum of its length in bytes.
+/// Length rule of a DHCPv4 option: the slot in which the reader notes the option's offset, and the
+/// minimum and maximum of its length in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct OptionLengthRule {
     pub(super) slot: u8,
@@ -103,7 +107,7 @@ pub(super) type Rules = [OptionLengthRule; 256];
 static STRICT: Rules = rules(OptionParsing::Strict);
 static LENIENT: Rules = rules(OptionParsing::Lenient);
 
-/// Slot of each DHCPv4 option code.
+/// Slot in which the reader notes the offset of each DHCPv4 option, by code.
 pub(super) const SLOTS: [u8; 256] = {
     let rules = rules(OptionParsing::Strict);
     let mut slots = [0; 256];

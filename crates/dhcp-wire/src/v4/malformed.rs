@@ -1,4 +1,5 @@
-//! Reasons why a datagram is no DHCPv4 message: caused by the peer, so a small value to count.
+//! Reasons why a datagram is no DHCPv4 message. The peer causes them, so each is a small value to
+//! count, without a text.
 
 use crate::shared::reasons;
 
@@ -14,8 +15,9 @@ reasons! {
     /// faults that Kea accepts are refused, since no client sends them: an operation that does not
     /// exist, a hardware address longer than its field and a message type of several bytes. An
     /// option of one number, address or truth value that is repeated with the same value is
-    /// accepted, as in Kea; with another value it is too long, since it is not known which one is
-    /// meant. Split options and those in `file` and `sname`, which Kea 2.2 does not join, are read.
+    /// accepted, as in Kea; a repetition with another value is refused as an option that is too
+    /// long, since nobody knows which value is meant. Split options and those in `file` and
+    /// `sname`, which Kea 2.2 does not join, are read.
     pub enum Malformed {
         /// Datagram shorter than the fixed DHCPv4 header and the magic cookie.
         TooShort = "too-short",

@@ -23,8 +23,8 @@ pub struct Message<'a> {
     octets: &'a [u8],
     /// Set with one bit per option code that occurs in the message.
     present: [u64; 4],
-    /// Offset of the length byte of the first piece, for each option of [`NOTED`]; 0 = the option
-    /// does not occur.
+    /// Offset of the length byte of the option's first piece, for each option of [`NOTED`]; 0 = the
+    /// option does not occur.
     noted: [u16; NOTED.len() + 1],
     message_type: Option<MessageType>,
     /// Value of option 52 (which of `file` and `sname` contain options), 0 to 3.
@@ -271,21 +271,21 @@ impl<'a> Message<'a> {
         u16::from_be_bytes(self.field(8))
     }
 
-    /// Returns the field `flags` of the message.
+    /// Returns the field `flags` of the message; its only defined bit is [`BROADCAST_FLAG`].
     #[must_use]
     #[inline]
     pub fn flags(&self) -> u16 {
         u16::from_be_bytes(self.field(10))
     }
 
-    /// Returns true if the client requests broadcast replies.
+    /// Returns true if the client requests broadcast replies ([`BROADCAST_FLAG`]).
     #[must_use]
     #[inline]
     pub fn is_broadcast(&self) -> bool {
         self.flags() & BROADCAST_FLAG != 0
     }
 
-    /// Returns the client's address, if it has one and can answer for it.
+    /// Returns the address that the client already has and uses; 0.0.0.0 while it has none.
     #[must_use]
     #[inline]
     pub fn ciaddr(&self) -> Ipv4Addr {
@@ -299,7 +299,7 @@ impl<'a> Message<'a> {
         self.address_at(16)
     }
 
-    /// Returns the address of the next server in a boot.
+    /// Returns the address of the server from which the client loads its boot file; 0.0.0.0 = none.
     #[must_use]
     #[inline]
     pub fn siaddr(&self) -> Ipv4Addr {
@@ -343,7 +343,7 @@ impl<'a> Message<'a> {
         text.get(..len).unwrap_or_default()
     }
 
-    /// Returns the DHCPv4 message type; `None` for BOOTP.
+    /// Returns the DHCPv4 message type (option 53); `None` for BOOTP.
     #[must_use]
     pub const fn message_type(&self) -> Option<MessageType> {
         self.message_type
@@ -365,8 +365,7 @@ impl<'a> Message<'a> {
     }
 
     /// Returns true if the option with this code occurs in the message. Most options that callers
-    /// look up do not, so this is the part that callers have inline: with a constant code a test of
-    /// one bit.
+    /// look up do not occur, so this test is inlined: with a constant code it tests one bit.
     #[inline(always)]
     const fn has(&self, code: u8) -> bool {
         self.present[(code >> 6) as usize] & (1 << (code & 63)) != 0
@@ -447,8 +446,8 @@ impl<'a> Message<'a> {
         self.leading(option::IP_ADDRESS_LEASE_TIME).map(u32::from_be_bytes)
     }
 
-    /// Returns the longest message that the client accepts, in bytes (option 57). Bytes after the
-    /// first two are ignored.
+    /// Returns the length of the longest message that the client accepts, in bytes (option 57).
+    /// Bytes after the first two are ignored.
     #[must_use]
     #[inline]
     pub fn max_message_size(&self) -> Option<u16> {
@@ -499,7 +498,8 @@ impl<'a> Message<'a> {
     }
 }
 
-/// State of a walk over the options of one message: rules, count, and if a length is wrong.
+/// State of a walk over the options of one DHCPv4 message: the length rules, the number of options
+/// so far, and whether a length was wrong.
 struct Scan {
     rules: &'static Rules,
     instances: usize,
@@ -534,9 +534,9 @@ impl<'a> Iterator for Dhcp4OptionIterator<'a> {
     }
 }
 
-/// Returns true if option `code`, which is one number, address or truth value, occurs in `rest`
-/// with the same value as in its `first` piece. An option without room for two values is not split
-/// either, so a different value makes the joined value too long.
+/// Returns true if option `code` is one number, address or truth value and each repetition in
+/// `rest` has the value of its `first` piece. Such an option is too short to be split (RFC 3396),
+/// so a repetition with another value makes the joined value too long.
 #[cold]
 fn is_said_again(code: u8, first: &[u8], rest: Instances<'_>) -> bool {
     scalar_len(code) == u8::try_from(first.len()).ok()

@@ -36,7 +36,8 @@ mod layout {
     pub(super) const SNAME: Range<usize> = 44..108;
     pub(super) const FILE: Range<usize> = 108..236;
     pub(super) const COOKIE: [u8; 4] = [99, 130, 83, 99];
-    /// Offset of the options in a DHCPv4 message, after the magic cookie, in bytes.
+    /// Offset of the options in a DHCPv4 message, after the magic cookie 99.130.83.99 (RFC 2131
+    /// §3), in bytes.
     pub(super) const OPTIONS_AT: usize = 240;
 
     /// Bit of option 52 (RFC 2132 §9.3): the field `file` contains options.
@@ -54,5 +55,5 @@ pub const BOOTP_MIN_LEN: usize = 300;
 
 /// Maximum number of options of a DHCPv4 message, counting every piece of a long one. All codes
 /// once and the longest possible datagram cut into whole pieces stay below it, so only hostile
-/// messages exceed it, and it bounds the work of any look-up.
+/// messages exceed it. The limit bounds the work of any look-up.
 pub const INSTANCES_MAX: usize = 512;

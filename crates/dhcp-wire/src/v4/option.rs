@@ -31,7 +31,7 @@ pub const HOST_NAME: u8 = 12;
 pub const BOOT_FILE_SIZE: u8 = 13;
 /// DHCPv4 option 14: path for a core dump (RFC 2132).
 pub const MERIT_DUMP_FILE: u8 = 14;
-/// DHCPv4 option 15: domain to resolve names in (RFC 2132).
+/// DHCPv4 option 15: domain in which the client resolves names (RFC 2132).
 pub const DOMAIN_NAME: u8 = 15;
 /// DHCPv4 option 16: swap server (RFC 2132).
 pub const SWAP_SERVER: u8 = 16;
@@ -49,7 +49,7 @@ pub const POLICY_FILTER: u8 = 21;
 pub const MAXIMUM_DATAGRAM_REASSEMBLY_SIZE: u8 = 22;
 /// DHCPv4 option 23: time to live to send with (RFC 2132).
 pub const DEFAULT_IP_TTL: u8 = 23;
-/// DHCPv4 option 24: time-out of discovered path MTUs, seconds (RFC 2132).
+/// DHCPv4 option 24: time-out of discovered path MTUs in seconds (RFC 2132).
 pub const PATH_MTU_AGING_TIMEOUT: u8 = 24;
 /// DHCPv4 option 25: sizes to try as path MTU (RFC 2132).
 pub const PATH_MTU_PLATEAU_TABLE: u8 = 25;
@@ -103,23 +103,24 @@ pub const X_WINDOW_SYSTEM_FONT_SERVER: u8 = 48;
 pub const X_WINDOW_SYSTEM_DISPLAY_MANAGER: u8 = 49;
 /// DHCPv4 option 50: address that the client requests (RFC 2132).
 pub const REQUESTED_IP_ADDRESS: u8 = 50;
-/// DHCPv4 option 51: lease time, seconds (RFC 2132).
+/// DHCPv4 option 51: lease time in seconds, requested or granted (RFC 2132).
 pub const IP_ADDRESS_LEASE_TIME: u8 = 51;
 /// DHCPv4 option 52: fields that contain options: `file` (1), `sname` (2) or both (3) (RFC 2132).
 pub const OPTION_OVERLOAD: u8 = 52;
 /// DHCPv4 option 53: message type (RFC 2132).
 pub const DHCP_MESSAGE_TYPE: u8 = 53;
-/// DHCPv4 option 54: address of the server that is addressed or that replies (RFC 2132).
+/// DHCPv4 option 54: address of the server that replies, or that the client chose (RFC 2132).
 pub const SERVER_IDENTIFIER: u8 = 54;
-/// DHCPv4 option 55: codes that the client requests, by preference (RFC 2132).
+/// DHCPv4 option 55: codes of the options that the client requests, by preference (RFC 2132).
 pub const PARAMETER_REQUEST_LIST: u8 = 55;
 /// DHCPv4 option 56: error text (RFC 2132).
 pub const MESSAGE: u8 = 56;
-/// DHCPv4 option 57: longest message that the client accepts (RFC 2132).
+/// DHCPv4 option 57: length in bytes of the longest message that the client accepts (RFC 2132).
 pub const MAXIMUM_DHCP_MESSAGE_SIZE: u8 = 57;
-/// DHCPv4 option 58: T1, seconds (RFC 2132).
+/// DHCPv4 option 58: T1, the time after which the client renews its lease, in seconds (RFC 2132).
 pub const RENEWAL_TIME: u8 = 58;
-/// DHCPv4 option 59: T2, seconds (RFC 2132).
+/// DHCPv4 option 59: T2, the time after which the client asks any server to extend its lease, in
+/// seconds (RFC 2132).
 pub const REBINDING_TIME: u8 = 59;
 /// DHCPv4 option 60: vendor and kind of the client (RFC 2132).
 pub const VENDOR_CLASS_IDENTIFIER: u8 = 60;
@@ -185,13 +186,13 @@ pub const AUTHENTICATION: u8 = 90;
 pub const CLIENT_LAST_TRANSACTION_TIME: u8 = 91;
 /// DHCPv4 option 92: addresses of the client (RFC 4388).
 pub const ASSOCIATED_IP: u8 = 92;
-/// DHCPv4 option 93: system architecture (RFC 4578).
+/// DHCPv4 option 93: system architecture of a PXE client (RFC 4578).
 pub const CLIENT_SYSTEM_ARCHITECTURE: u8 = 93;
-/// DHCPv4 option 94: network interface (RFC 4578).
+/// DHCPv4 option 94: network interface of a PXE client (RFC 4578).
 pub const CLIENT_NETWORK_INTERFACE_IDENTIFIER: u8 = 94;
 /// DHCPv4 option 95: LDAP servers (RFC 3679).
 pub const LDAP: u8 = 95;
-/// DHCPv4 option 97: machine identifier (RFC 4578).
+/// DHCPv4 option 97: machine identifier (UUID) of a PXE client (RFC 4578).
 pub const CLIENT_MACHINE_IDENTIFIER: u8 = 97;
 /// DHCPv4 option 98: user authentication servers (RFC 2485).
 pub const USER_AUTHENTICATION_PROTOCOL: u8 = 98;
@@ -201,7 +202,7 @@ pub const GEOCONF_CIVIC: u8 = 99;
 pub const POSIX_TIMEZONE: u8 = 100;
 /// DHCPv4 option 101: time zone, name in the database (RFC 4833).
 pub const TZDB_TIMEZONE: u8 = 101;
-/// DHCPv4 option 108: seconds to do without IPv4 (RFC 8925).
+/// DHCPv4 option 108: seconds for which the client does without IPv4 (RFC 8925).
 pub const IPV6_ONLY_PREFERRED: u8 = 108;
 /// DHCPv4 option 109: softwire source address (RFC 8539).
 pub const DHCP4O6_S46_SADDR: u8 = 109;
@@ -209,13 +210,13 @@ pub const DHCP4O6_S46_SADDR: u8 = 109;
 pub const NETINFO_ADDRESS: u8 = 112;
 /// DHCPv4 option 113: NetInfo server tag (RFC 3679).
 pub const NETINFO_TAG: u8 = 113;
-/// DHCPv4 option 114: address of the captive portal's interface (RFC 8910).
+/// DHCPv4 option 114: URI of the captive portal's API (RFC 8910).
 pub const CAPTIVE_PORTAL: u8 = 114;
 /// DHCPv4 option 116: flag that the client may use a link-local address (RFC 2563).
 pub const AUTO_CONFIGURE: u8 = 116;
 /// DHCPv4 option 117: order of name services (RFC 2937).
 pub const NAME_SERVICE_SEARCH: u8 = 117;
-/// DHCPv4 option 118: subnet to lease from (RFC 3011).
+/// DHCPv4 option 118: subnet from which the client wants its address (RFC 3011).
 pub const SUBNET_SELECTION: u8 = 118;
 /// DHCPv4 option 119: domains to search (RFC 3397).
 pub const DOMAIN_SEARCH: u8 = 119;

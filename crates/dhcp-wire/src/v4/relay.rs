@@ -11,8 +11,8 @@ pub const CIRCUIT_ID: u8 = 1;
 pub const REMOTE_ID: u8 = 2;
 /// DHCPv4 option 82, sub-option 4: DOCSIS device class (RFC 3256).
 pub const DOCSIS_DEVICE_CLASS: u8 = 4;
-/// DHCPv4 option 82, sub-option 5: address in the subnet to lease from, instead of `giaddr` (RFC
-/// 3527).
+/// DHCPv4 option 82, sub-option 5: address in the subnet from which the server leases, instead of
+/// `giaddr` (RFC 3527).
 pub const LINK_SELECTION: u8 = 5;
 /// DHCPv4 option 82, sub-option 6: identifier of the subscriber, independent of the connection (RFC
 /// 3993).
@@ -25,8 +25,8 @@ pub const AUTHENTICATION: u8 = 8;
 pub const VENDOR_SPECIFIC_INFORMATION: u8 = 9;
 /// DHCPv4 option 82, sub-option 10: flags of the relay agent (RFC 5010).
 pub const FLAGS: u8 = 10;
-/// DHCPv4 option 82, sub-option 11: address to name as server identifier, so that renewals pass the
-/// relay agent (RFC 5107).
+/// DHCPv4 option 82, sub-option 11: address that the server sends as server identifier (option 54),
+/// so that renewals pass the relay agent (RFC 5107).
 pub const SERVER_IDENTIFIER_OVERRIDE: u8 = 11;
 /// DHCPv4 option 82, sub-option 12: identifier of the relay agent (RFC 6925).
 pub const RELAY_ID: u8 = 12;
@@ -54,7 +54,7 @@ pub const VIRTUAL_SUBNET_SELECTION: u8 = 151;
 pub const VIRTUAL_SUBNET_SELECTION_CONTROL: u8 = 152;
 
 /// Iterator over the sub-options in a DHCPv4 option 82, in order, as code and value. It ends early
-/// at one that is cut off; [`is_well_formed`] reports that.
+/// at a sub-option that is cut off, which [`is_well_formed`] reports.
 #[derive(Clone, Copy, Debug)]
 pub struct SubOptions<'a> {
     value: OptionValue<'a>,
@@ -113,15 +113,15 @@ fn sub_option_of_pieces<'a>(value: OptionValue<'a>, code: u8) -> Option<OptionVa
     SubOptions::new(value).find(|&(found, _)| found == code).map(|(_, value)| value)
 }
 
-/// Returns the address in the subnet to lease from (sub-option 5 of option 82, RFC 3527), when it
-/// has four bytes.
+/// Returns the address in the subnet from which the server is to lease (sub-option 5 of option 82,
+/// RFC 3527); `None` when it does not have four bytes.
 #[must_use]
 pub fn link_selection(value: OptionValue<'_>) -> Option<Ipv4Addr> {
     sub_option(value, LINK_SELECTION)?.address()
 }
 
-/// Returns the address to name as server identifier (sub-option 11 of option 82, RFC 5107), when it
-/// has four bytes.
+/// Returns the address that the server is to send as server identifier (sub-option 11 of option 82,
+/// RFC 5107); `None` when it does not have four bytes.
 #[must_use]
 pub fn server_identifier_override(value: OptionValue<'_>) -> Option<Ipv4Addr> {
     sub_option(value, SERVER_IDENTIFIER_OVERRIDE)?.address()

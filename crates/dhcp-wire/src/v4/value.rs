@@ -5,8 +5,8 @@ use core::net::Ipv4Addr;
 
 use super::Instances;
 
-/// Value of a DHCPv4 option: all pieces of its code, joined in the order of RFC 3396 §7, without a
-/// copy. Nearly always it is one piece and [`OptionValue::as_slice`] returns it.
+/// Value of a DHCPv4 option: all pieces with its code, joined in the order of RFC 3396 §7, without
+/// a copy. Nearly always there is one piece, which [`OptionValue::as_slice`] returns.
 #[derive(Clone, Copy)]
 pub struct OptionValue<'a> {
     first: &'a [u8],
@@ -44,7 +44,7 @@ impl<'a> OptionValue<'a> {
         self.len == 0
     }
 
-    /// Returns the option's value as one slice, when it is in one piece.
+    /// Returns the option's value as one slice; `None` when it is in several pieces.
     #[must_use]
     pub const fn as_slice(&self) -> Option<&'a [u8]> {
         if self.first.len() == self.len { Some(self.first) } else { None }
@@ -112,28 +112,28 @@ impl<'a> OptionValue<'a> {
         Some(octets)
     }
 
-    /// Returns the option's value as a number, when it is one byte.
+    /// Returns the option's value as a number; `None` when it is not one byte long.
     #[must_use]
     #[inline]
     pub fn u8(&self) -> Option<u8> {
         self.exactly::<1>().map(|[octet]| octet)
     }
 
-    /// Returns the option's value as a number, when it is two bytes.
+    /// Returns the option's value as a number; `None` when it is not two bytes long.
     #[must_use]
     #[inline]
     pub fn u16(&self) -> Option<u16> {
         self.exactly().map(u16::from_be_bytes)
     }
 
-    /// Returns the option's value as a number, when it is four bytes.
+    /// Returns the option's value as a number; `None` when it is not four bytes long.
     #[must_use]
     #[inline]
     pub fn u32(&self) -> Option<u32> {
         self.exactly().map(u32::from_be_bytes)
     }
 
-    /// Returns the option's value as an IPv4 address, when it is four bytes.
+    /// Returns the option's value as an IPv4 address; `None` when it is not four bytes long.
     #[must_use]
     #[inline]
     pub fn address(&self) -> Option<Ipv4Addr> {

@@ -4,7 +4,8 @@
 use super::layout::{FILE, OVERLOAD_FILE, OVERLOAD_SNAME, SNAME};
 use super::option::{END, PAD};
 
-/// Next element of one field that contains DHCPv4 options.
+/// Next element in a field that contains DHCPv4 options: an option, the end, or an option that is
+/// cut off.
 pub(super) enum OptionWalkElement {
     /// Option whose length byte is at the offset `at` of the datagram.
     Option {
@@ -53,7 +54,8 @@ pub struct Instances<'a> {
     position: u16,
     /// Offset of the end of the field that is being read.
     end: u16,
-    /// Bits of the fields that are read after this one, as in option 52.
+    /// Bits of the fields that are read after this one: [`OVERLOAD_FILE`] and [`OVERLOAD_SNAME`],
+    /// as in option 52.
     later: u8,
 }
 

@@ -89,15 +89,15 @@ impl<'b> MessageWriter<'b> {
         self
     }
 
-    /// Sets whether options may go to `file` and `sname`. The default is false: many clients do not
-    /// look there.
+    /// Sets whether options may go to the fields `file` and `sname` (option 52). The default is
+    /// false: many clients do not look there.
     pub fn allow_overload(&mut self, may_overload: bool) -> &mut Self {
         self.may_overload = may_overload;
         self
     }
 
-    /// Appends the option `code` with `value` to the message. Readers join pieces of one code that
-    /// are given separately. Option 52 is the writer's own and is left out when given.
+    /// Appends the option `code` with `value` to the message. Readers join the values of several
+    /// calls with one code (RFC 3396). Option 52 is the writer's own and is left out when given.
     ///
     /// # Panics
     ///
@@ -159,8 +159,8 @@ impl<'b> MessageWriter<'b> {
         self.buffer.len().saturating_sub(self.len + 1 + self.reserved)
     }
 
-    /// Reserves `octets` bytes of the options field for later options, until the next call with
-    /// another number: 0 permits those to be written.
+    /// Reserves `octets` bytes of the options field for later options, until the next call; 0 frees
+    /// them for these options.
     pub const fn reserve(&mut self, octets: usize) -> &mut Self {
         self.reserved = octets;
         self
@@ -211,8 +211,9 @@ impl<'b> MessageWriter<'b> {
         self
     }
 
-    /// Writes an option when the options field cannot take it whole: into the first field that can,
-    /// otherwise cut over all of them. Returns false when there is no room.
+    /// Writes an option that does not fit into the options field: whole into `file` or `sname` if
+    /// one of them has room, otherwise in pieces over all fields. Returns false when there is no
+    /// room.
     fn spill(&mut self, code: u8, len: usize, copy: impl Fn(usize, &mut [u8])) -> bool {
         // Pieces are joined in the order of the places, so a code never goes back to an earlier
         // place.

@@ -11,8 +11,8 @@ use super::{MessageType, RELAYS_MAX, option};
 use crate::arbitrary::DatagramGenerator;
 pub use crate::arbitrary::{BUFFER_LEN, DatagramKind};
 
-/// DHCPv6 option codes that readers treat specially: test messages have them more often than chance
-/// would choose them.
+/// DHCPv6 option codes that readers treat specially: test messages have them more often than a
+/// random choice among all codes would.
 const FAVORED: [u16; 16] = [
     option::CLIENTID,
     option::SERVERID,
@@ -76,9 +76,9 @@ pub fn change(random: &mut Random, buffer: &mut [u8], len: usize) -> usize {
     MAKER.change(random, buffer, len)
 }
 
-/// Writes a DHCPv6 packet that the reader accepts into `buffer`, with up to all relay levels,
-/// options in IAs, several of a kind, and now and then cut off. Returns its length; 0 when `buffer`
-/// has no room for a message.
+/// Writes a DHCPv6 packet that the reader accepts into `buffer`, with up to [`RELAYS_MAX`] relay
+/// levels, with options in IAs and repeated options, and now and then cut off. Returns its length;
+/// 0 when `buffer` has no room for a message.
 pub fn sound(random: &mut Random, buffer: &mut [u8]) -> usize {
     if buffer.len() < MESSAGE_LEN {
         return 0;
@@ -136,7 +136,7 @@ fn client_or_server(random: &mut Random) -> MessageType {
     picked.unwrap_or(MessageType::Solicit)
 }
 
-/// Writes a relay level up to its Relay Message option.
+/// Writes a relay level (RELAY-FORW or RELAY-REPL) up to its Relay Message option (option 9).
 fn level(random: &mut Random, relay_type: MessageType, place: &mut ByteWriter<'_>) {
     let mut addresses = [0; 33];
     random.fill(&mut addresses);
@@ -229,7 +229,7 @@ fn value_for(random: &mut Random, code: u16, value: &mut ByteWriter<'_>) {
     }
 }
 
-/// Writes DHCPv6 options into an IA (`depth` 0) or into an option in one.
+/// Writes DHCPv6 options into an identity association (IA, `depth` 0) or into an option of one.
 fn inner(random: &mut Random, depth: u8, value: &mut ByteWriter<'_>) {
     for _ in 0..random.below(4) {
         let code = match random.pick(&INNER) {

@@ -1,7 +1,7 @@
 //! DHCP unique identifiers, which tell clients and servers apart (RFC 9915 §11, RFC 6355).
 //!
-//! DUIDs are opaque: two are the same when their bytes are. Their contents are for people and for
-//! code that makes new ones.
+//! DUIDs are opaque: two are equal if their bytes are. Only people, and code that makes new DUIDs,
+//! need their contents.
 
 use base::{ByteReader, ByteWriter};
 
@@ -14,7 +14,7 @@ pub const LEN_MAX: usize = 130;
 /// Time from which a DUID-LLT counts, 2000-01-01, in seconds since 1970.
 pub const EPOCH_S: u64 = 946_684_800;
 
-/// Contents of a DUID, a DHCP unique identifier.
+/// Contents of a DUID, a DHCP unique identifier (RFC 9915 §11), by type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duid<'a> {
     /// DUID-LLT: link-layer address plus time (RFC 9915 §11.2).

@@ -2,9 +2,10 @@
 
 use crate::name;
 
-/// Flag S of option 39: the client wants the server to make the DNS entry from name to address.
+/// Flag S of option 39 (RFC 4704 §4.1): the client wants the server to make the DNS entry from name
+/// to address.
 const FLAG_S: u8 = 1;
-/// Flag N of option 39: the client wants the server to make no DNS entry.
+/// Flag N of option 39 (RFC 4704 §4.1): the client wants the server to make no DNS entry.
 const FLAG_N: u8 = 4;
 
 /// Contents of DHCPv6 option 39, Client FQDN (RFC 4704).
@@ -22,14 +23,15 @@ impl<'a> ClientFqdn<'a> {
         value.split_first().map(|(&flags, name)| Self { flags, name })
     }
 
-    /// Returns true if the client wants the server to make the DNS entry from name to address.
+    /// Returns true if flag S is set: the client wants the server to make the DNS entry from name
+    /// to address.
     #[must_use]
     pub const fn requests_entry(&self) -> bool {
         self.flags & FLAG_S != 0
     }
 
-    /// Returns true if the client wants the server both to make a DNS entry and to make none, which
-    /// is malformed.
+    /// Returns true if flags S and N are both set: the client wants the server both to make a DNS
+    /// entry and to make none, which RFC 4704 §4.1 forbids.
     #[must_use]
     pub const fn is_contradictory(&self) -> bool {
         self.flags & (FLAG_N | FLAG_S) == FLAG_N | FLAG_S
@@ -42,7 +44,7 @@ impl<'a> ClientFqdn<'a> {
     }
 
     /// Calls `take` with the letters of the name in option 39, with a dot after each label. Returns
-    /// false when there is something other than a name; an empty name is one.
+    /// false if the bytes are no name; an empty name is one.
     pub fn read_name(&self, take: impl FnMut(u8)) -> bool {
         name::read_labels(self.name.iter().copied(), take)
     }

@@ -12,11 +12,11 @@ use crate::shared::named;
 named! {
     /// Kind of a DHCPv6 identity association.
     pub enum IaKind {
-        /// Identity association for addresses.
+        /// Identity association for addresses (option 3).
         Na = "IA_NA",
-        /// Identity association for temporary addresses, which RFC 9915 made obsolete.
+        /// Identity association for temporary addresses (option 4), which RFC 9915 made obsolete.
         Ta = "IA_TA",
-        /// Identity association for delegated prefixes.
+        /// Identity association for delegated prefixes (option 25).
         Pd = "IA_PD",
     }
 }
@@ -46,16 +46,16 @@ impl IaKind {
     }
 }
 
-/// Identity association in a DHCPv6 message.
+/// Identity association (IA) in a DHCPv6 message: IA_NA, IA_TA or IA_PD.
 #[derive(Clone, Copy, Debug)]
 pub struct Ia<'a> {
     /// Kind of the identity association.
     pub kind: IaKind,
     /// Number that the client gave the identity association (IAID), unique within its kind.
     pub iaid: u32,
-    /// Time T1 of the identity association, in seconds; 0 in an IA_TA, which has none.
+    /// Time T1 after which the client sends RENEW, in seconds; 0 in an IA_TA, which has none.
     pub t1_s: u32,
-    /// Time T2 of the identity association, in seconds; 0 in an IA_TA, which has none.
+    /// Time T2 after which the client sends REBIND, in seconds; 0 in an IA_TA, which has none.
     pub t2_s: u32,
     /// Options in the identity association, such as addresses and prefixes.
     pub options: Dhcp6OptionIterator<'a>,
@@ -71,29 +71,30 @@ impl<'a> Ia<'a> {
         Some(Self { kind, iaid, t1_s, t2_s, options: Dhcp6OptionIterator::new(reader.rest()) })
     }
 
-    /// Returns the addresses in the identity association.
+    /// Returns the addresses (option 5, IA Address) in the identity association.
     #[must_use]
     #[inline]
     pub const fn addresses(&self) -> Addresses<'a> {
         Addresses { options: self.options }
     }
 
-    /// Returns the prefixes in the identity association; as in Kea, a prefix of more than 128 bits
-    /// counts as not sent.
+    /// Returns the prefixes (option 26, IA Prefix) in the identity association; as in Kea, a prefix
+    /// of more than 128 bits counts as not sent.
     #[must_use]
     #[inline]
     pub const fn prefixes(&self) -> Prefixes<'a> {
         Prefixes { options: self.options }
     }
 
-    /// Returns code and text of the identity association's status; `None` means success.
+    /// Returns code and text of the identity association's Status Code (option 13); `None` means
+    /// success.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         self.options.status()
     }
 }
 
-/// Address in a DHCPv6 identity association, with its lifetimes.
+/// Address in a DHCPv6 identity association (option 5, IA Address), with its lifetimes.
 #[derive(Clone, Copy, Debug)]
 pub struct IaAddress<'a> {
     /// Address that the server leases to the client.
@@ -102,7 +103,7 @@ pub struct IaAddress<'a> {
     pub preferred_s: u32,
     /// Valid lifetime of the address, in seconds; all ones is infinite.
     pub valid_s: u32,
-    /// Options in the IA Address option, such as a status.
+    /// Options in the IA Address option, such as a Status Code.
     pub options: Dhcp6OptionIterator<'a>,
 }
 
@@ -118,14 +119,14 @@ impl<'a> IaAddress<'a> {
         })
     }
 
-    /// Returns code and text of the address's status; `None` means success.
+    /// Returns code and text of the address's Status Code (option 13); `None` means success.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         self.options.status()
     }
 }
 
-/// Delegated prefix in an IA_PD, with its lifetimes.
+/// Delegated prefix in an IA_PD (option 26, IA Prefix), with its lifetimes.
 #[derive(Clone, Copy, Debug)]
 pub struct IaPrefix<'a> {
     /// Delegated prefix as sent: bits after its length may be set.
@@ -136,7 +137,7 @@ pub struct IaPrefix<'a> {
     pub preferred_s: u32,
     /// Valid lifetime of the prefix, in seconds; all ones is infinite.
     pub valid_s: u32,
-    /// Options in the IA Prefix option, such as a status or an excluded prefix.
+    /// Options in the IA Prefix option, such as a Status Code or a PD Exclude.
     pub options: Dhcp6OptionIterator<'a>,
 }
 
@@ -158,14 +159,14 @@ impl<'a> IaPrefix<'a> {
         })
     }
 
-    /// Returns code and text of the prefix's status; `None` means success.
+    /// Returns code and text of the prefix's Status Code (option 13); `None` means success.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         self.options.status()
     }
 
-    /// Returns the prefix that is excluded from this one, with its length in bits (RFC 6603 §4.2);
-    /// `None` also when the option is invalid.
+    /// Returns the prefix that is excluded from this one, with its length in bits (option 67, PD
+    /// Exclude, RFC 6603 §4.2); `None` if there is no such option or if it is invalid.
     #[must_use]
     pub fn excluded(&self) -> Option<(Ipv6Addr, u8)> {
         let (&len, subnet) = self.options.get(option::PD_EXCLUDE)?.split_first()?;
@@ -180,8 +181,8 @@ impl<'a> IaPrefix<'a> {
     }
 }
 
-/// Returns the number of bytes for the bits between the lengths of a delegated and an excluded
-/// prefix.
+/// Returns the number of bytes that PD Exclude (option 67) has for the bits between the lengths of
+/// the delegated and the excluded prefix (RFC 6603 §4.2).
 pub(super) const fn excluded_octets(delegated_len: u8, excluded_len: u8) -> usize {
     (excluded_len - delegated_len).div_ceil(8) as usize
 }

@@ -9,18 +9,20 @@ use super::{
 };
 use crate::OptionParsing;
 
-/// Checked view of one DHCPv6 message, without relay levels. It stores offsets, copies nothing, and
-/// no accessor can fail or panic.
+/// Checked view of one DHCPv6 message, without the RELAY-FORW or RELAY-REPL around it. It stores
+/// offsets, copies nothing, and no accessor can fail or panic.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     octets: &'a [u8],
     message_type: MessageType,
     is_cut: bool,
-    /// Set with one bit per slot whose option occurs more than once in the message.
+    /// Set of the slots whose option occurs more than once in the message, with one bit per slot of
+    /// [`super::rules`].
     repeated: u16,
-    /// Offset of the first identity association; the end of the message when there is none.
+    /// Offset of the first identity association (IA_NA, IA_TA or IA_PD); the end of the message
+    /// when there is none.
     ias_at: u16,
-    /// Offset of the code of each slot's first option; 0 = the option does not occur.
+    /// Offset of the first option of each slot, that of its code; 0 = the option does not occur.
     noted: [u16; SLOTS],
 }
 
@@ -30,7 +32,7 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     ///
-    /// Returns the first fault found. A relay level is [`Malformed::MixedRelays`].
+    /// Returns the first fault found. A RELAY-FORW or RELAY-REPL is [`Malformed::MixedRelays`].
     pub fn parse(octets: &'a [u8]) -> Result<Self, Malformed> {
         Self::read(octets, OptionParsing::Strict, &mut { OPTIONS_MAX })
     }
@@ -90,14 +92,14 @@ impl<'a> Message<'a> {
         self.octets
     }
 
-    /// Returns the DHCPv6 message type, never a relay agent's.
+    /// Returns the DHCPv6 message type; never RELAY-FORW or RELAY-REPL.
     #[must_use]
     pub const fn message_type(&self) -> MessageType {
         self.message_type
     }
 
-    /// Returns the 24-bit transaction identifier of the message. In messages of DHCPv4 over DHCPv6
-    /// these are flags (RFC 7341 §6).
+    /// Returns the 24-bit transaction identifier of the message. In DHCPV4-QUERY and
+    /// DHCPV4-RESPONSE these bits are flags (RFC 7341 §6).
     #[must_use]
     #[inline]
     pub fn transaction_id(&self) -> u32 {
@@ -170,45 +172,48 @@ impl<'a> Message<'a> {
         Ias { options: self.options_from(usize::from(self.ias_at)) }
     }
 
-    /// Returns true if the message requests a two-message exchange, or is a reply in one (RFC 9915
-    /// §21.14).
+    /// Returns true if the message has Rapid Commit (option 14, RFC 9915 §21.14): it requests an
+    /// exchange of two messages, or is the reply in one.
     #[must_use]
     #[inline]
     pub fn has_rapid_commit(&self) -> bool {
         self.option(option::RAPID_COMMIT).is_some()
     }
 
-    /// Returns the option codes that the client requests, in the client's order (RFC 9915 §21.7).
+    /// Returns the codes in the Option Request option, in the client's order (option 6, RFC 9915
+    /// §21.7).
     #[inline]
     pub fn requested_options(&self) -> impl Iterator<Item = u16> + Clone + use<'a> {
         let (codes, _) = self.option(option::ORO).unwrap_or_default().as_chunks();
         codes.iter().copied().map(u16::from_be_bytes)
     }
 
-    /// Returns true if the client requests the option `code` (RFC 9915 §21.7).
+    /// Returns true if the Option Request option (option 6, RFC 9915 §21.7) lists the option
+    /// `code`.
     #[must_use]
     #[inline]
     pub fn requests(&self, code: u16) -> bool {
         self.requested_options().any(|requested| requested == code)
     }
 
-    /// Returns the hundredths of a second since the client began its exchange (RFC 9915 §21.9); all
-    /// ones is "or longer".
+    /// Returns the hundredths of a second since the client began its exchange (option 8, Elapsed
+    /// Time, RFC 9915 §21.9); 65535 means that time or longer.
     #[must_use]
     #[inline]
     pub fn elapsed_time(&self) -> Option<u16> {
         self.option(option::ELAPSED_TIME)?.first_chunk().copied().map(u16::from_be_bytes)
     }
 
-    /// Returns enterprise number and data of the first vendor class (RFC 9915 §21.16); `None`
-    /// without one.
+    /// Returns enterprise number and data of the first Vendor Class option (option 16, RFC 9915
+    /// §21.16); `None` without one.
     #[must_use]
     pub fn vendor_class(&self) -> Option<(u32, Tuples<'a>)> {
         let (number, data) = self.option(option::VENDOR_CLASS)?.split_first_chunk()?;
         Some((u32::from_be_bytes(*number), Tuples::to_the_end(data)))
     }
 
-    /// Returns the user classes of the client (RFC 9915 §21.15); `None` without the option.
+    /// Returns the user classes of the client (option 15, RFC 9915 §21.15); `None` without the
+    /// option.
     #[must_use]
     pub fn user_class(&self) -> Option<Tuples<'a>> {
         self.option(option::USER_CLASS).map(Tuples::new)
@@ -220,7 +225,8 @@ impl<'a> Message<'a> {
         self.option(option::CLIENT_FQDN).and_then(ClientFqdn::parse)
     }
 
-    /// Returns code and text of the message's own status; `None` means success.
+    /// Returns code and text of the Status Code (option 13) of the message itself; `None` means
+    /// success.
     #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         let (code, text) = self.option(option::STATUS_CODE)?.split_first_chunk()?;

@@ -1,9 +1,10 @@
 //! DHCPv6 messages (RFC 9915, which replaces RFC 8415 and, for prefixes, RFC 3633).
 //!
-//! [`Packet::parse`] checks a datagram with all its relay levels and returns a view of it, whose
-//! [`Message`] is that of the client or server; [`validity`] checks the options that its type
-//! requires; [`MessageWriter`] writes one and [`RelayWriter`] the levels around it; [`duid`] reads
-//! identifiers; [`arbitrary`] makes datagrams, valid and broken, for tests.
+//! [`Packet::parse`] checks a datagram with all its relay levels (RELAY-FORW or RELAY-REPL) and
+//! returns a view of it, whose [`Message`] is that of the client or server; [`validity`] checks the
+//! options that its type requires; [`MessageWriter`] writes a message and [`RelayWriter`] the relay
+//! levels around it; [`duid`] reads identifiers; [`arbitrary`] makes datagrams, valid and broken,
+//! for tests.
 
 pub mod arbitrary;
 pub mod duid;
@@ -40,8 +41,8 @@ mod layout {
     /// Length in bytes of type and transaction identifier: the shortest DHCPv6 message (RFC 9915
     /// §8).
     pub(super) const MESSAGE_LEN: usize = 4;
-    /// Length in bytes of a relay level's type, hop count, link address and peer address (RFC 9915
-    /// §9).
+    /// Length in bytes of type, hop count, link address and peer address of a RELAY-FORW or
+    /// RELAY-REPL (RFC 9915 §9).
     pub(super) const RELAY_LEN: usize = 34;
     /// Length in bytes of an option's code and length, before its value.
     pub(super) const OPTION_LEN: usize = 4;
@@ -55,13 +56,13 @@ mod layout {
     /// Length in bytes of preferred and valid lifetime, prefix length and prefix in an IA Prefix
     /// option (RFC 9915 §21.22).
     pub(super) const IAPREFIX_LEN: usize = 25;
-    /// Maximum length of a DHCPv6 message in bytes: positions have 16 bits, as has the length of a
+    /// Maximum length of a DHCPv6 message in bytes: offsets have 16 bits, as has the length of a
     /// UDP datagram.
     pub(super) const MESSAGE_MAX: usize = u16::MAX as usize;
 }
 
-/// Maximum number of RELAY-FORW or RELAY-REPL levels around a message. Relay agents themselves stop
-/// at 8 (RFC 9915 §7.6); Kea reads 32.
+/// Maximum number of relay levels (RELAY-FORW or RELAY-REPL) around a message. Relay agents
+/// themselves stop at 8 (RFC 9915 §7.6); Kea reads 32.
 pub const RELAYS_MAX: usize = 32;
 
 /// Maximum number of options of a DHCPv6 packet, counting those of all relay levels, of IAs and of

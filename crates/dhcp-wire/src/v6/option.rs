@@ -12,13 +12,13 @@ pub const IA_NA: u16 = 3;
 pub const IA_TA: u16 = 4;
 /// DHCPv6 option 5: address and its lifetimes, in an IA (RFC 9915).
 pub const IAADDR: u16 = 5;
-/// DHCPv6 option 6: codes that the client requests (RFC 9915).
+/// DHCPv6 option 6: codes of the options that the client requests (RFC 9915).
 pub const ORO: u16 = 6;
 /// DHCPv6 option 7: rank of the server, 255 is best (RFC 9915).
 pub const PREFERENCE: u16 = 7;
-/// DHCPv6 option 8: hundredths of a second since the client began (RFC 9915).
+/// DHCPv6 option 8: hundredths of a second since the client began its exchange (RFC 9915).
 pub const ELAPSED_TIME: u16 = 8;
-/// DHCPv6 option 9: message that a relay agent forwards (RFC 9915).
+/// DHCPv6 option 9: message inside a RELAY-FORW or RELAY-REPL (RFC 9915).
 pub const RELAY_MSG: u16 = 9;
 /// DHCPv6 option 11: authentication (RFC 9915).
 pub const AUTH: u16 = 11;
@@ -115,7 +115,7 @@ pub const NTP_SERVER: u16 = 56;
 pub const V6_ACCESS_DOMAIN: u16 = 57;
 /// DHCPv6 option 58: SIP configuration domains (RFC 6011).
 pub const SIP_UA_CS_LIST: u16 = 58;
-/// DHCPv6 option 59: boot file (RFC 5970).
+/// DHCPv6 option 59: URL of the boot file (RFC 5970).
 pub const BOOTFILE_URL: u16 = 59;
 /// DHCPv6 option 60: parameters of the boot file (RFC 5970).
 pub const BOOTFILE_PARAM: u16 = 60;
@@ -203,7 +203,7 @@ pub const LQ_BASE_TIME: u16 = 100;
 pub const LQ_START_TIME: u16 = 101;
 /// DHCPv6 option 102: end of a lease query (RFC 7653).
 pub const LQ_END_TIME: u16 = 102;
-/// DHCPv6 option 103: address of the captive portal's interface (RFC 8910).
+/// DHCPv6 option 103: URI of the captive portal's API (RFC 8910).
 pub const V6_CAPTIVE_PORTAL: u16 = 103;
 /// DHCPv6 option 104: multicast in low-power networks (RFC 7774).
 pub const MPL_PARAMETERS: u16 = 104;

@@ -1,4 +1,5 @@
-//! Received DHCPv6 datagram: a message and the levels that relay agents have put around it.
+//! Received DHCPv6 datagram: a message and, for each relay agent on its way, a RELAY-FORW or
+//! RELAY-REPL around it.
 
 use core::net::Ipv6Addr;
 
@@ -9,14 +10,14 @@ use super::{
 };
 use crate::OptionParsing;
 
-/// Checked view of one DHCPv6 datagram with its relay levels. It stores offsets, copies nothing,
-/// and no accessor can fail or panic.
+/// Checked view of one DHCPv6 datagram: a message in zero or more relay levels (RELAY-FORW or
+/// RELAY-REPL). It stores offsets, copies nothing, and no accessor can fail or panic.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     octets: &'a [u8],
     message: Message<'a>,
     /// Offset of each relay level in the datagram, the outermost first. All but the first are the
-    /// value of an option, so their length precedes them.
+    /// value of a Relay Message option, so their length precedes them.
     levels: [u16; RELAYS_MAX],
     relay_count: u8,
     relay_type: Option<MessageType>,
@@ -78,7 +79,8 @@ impl<'a> Packet<'a> {
         self.message
     }
 
-    /// Returns the number of relay levels around the message, at most [`RELAYS_MAX`].
+    /// Returns the number of relay levels (RELAY-FORW or RELAY-REPL) around the message, at most
+    /// [`RELAYS_MAX`].
     #[must_use]
     #[inline]
     pub const fn relay_count(&self) -> usize {
@@ -92,7 +94,8 @@ impl<'a> Packet<'a> {
         self.relay_type
     }
 
-    /// Returns a relay level: 0 is the outermost, of the relay agent nearest to the server.
+    /// Returns the relay level number `index`: 0 is the outermost, of the relay agent nearest to
+    /// the server.
     ///
     /// # Panics
     ///
@@ -116,8 +119,8 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Returns the position of the message that the relay level from `start` to `end` carries: that of
-/// its last Relay Message option, as in Kea.
+/// Returns start and end of the message that the relay level from `start` to `end` carries: those
+/// of its last Relay Message option (option 9), as in Kea.
 fn inner(
     octets: &[u8],
     start: usize,
@@ -147,17 +150,18 @@ fn inner(
     found.filter(|(start, end)| start < end).ok_or(Malformed::NoRelayMessage)
 }
 
-/// Relay level of a DHCPv6 packet, which one relay agent put around the message.
+/// Relay level of a DHCPv6 packet: the RELAY-FORW that one relay agent put around the message, or
+/// the RELAY-REPL for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Relay<'a> {
-    /// Number of relay agents that the message passed before this one.
+    /// Number of relay agents that the message passed before this one (RFC 9915 §9).
     pub hop_count: u8,
-    /// Address on the client's link; unspecified when the relay agent leaves that to Interface-Id
-    /// or to agents before it.
+    /// Address on the client's link; unspecified (`::`) when Interface-Id (option 18) or an earlier
+    /// relay agent identifies the link.
     pub link_address: Ipv6Addr,
     /// Address from which the relay agent received the message and to which it sends the reply.
     pub peer_address: Ipv6Addr,
-    /// Options of the relay level, including the message in it.
+    /// Options of the relay level, including the Relay Message option.
     pub options: Dhcp6OptionIterator<'a>,
 }
 
@@ -197,8 +201,8 @@ impl<'a> Relay<'a> {
         Some((u16::from_be_bytes(*kind), address))
     }
 
-    /// Returns the UDP port of the relay agent to reply to, when it is not 547 (RFC 8357):
-    /// `Some(0)` when this is the port that the packet came from.
+    /// Returns the UDP port of the relay agent to which the reply goes, when it is not 547 (option
+    /// 135, RFC 8357): `Some(0)` means the port that the packet came from.
     #[must_use]
     pub fn relay_port(&self) -> Option<u16> {
         self.options.get(option::RELAY_PORT)?.first_chunk().copied().map(u16::from_be_bytes)

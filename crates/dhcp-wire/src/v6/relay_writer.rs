@@ -1,4 +1,5 @@
-//! Writer of the levels that DHCPv6 relay agents and servers put around a message.
+//! Writer of the RELAY-FORW and RELAY-REPL that DHCPv6 relay agents and servers put around a
+//! message.
 
 use core::net::Ipv6Addr;
 
@@ -7,7 +8,8 @@ use base::ByteWriter;
 use super::layout::MESSAGE_MAX;
 use super::{MessageType, MessageWriter, NoRoom, Packet, option};
 
-/// Relay levels of a DHCPv6 packet being written, the outermost first; then the message in them.
+/// DHCPv6 packet being written: relay levels (RELAY-FORW or RELAY-REPL), the outermost first, then
+/// the message in them.
 #[derive(Debug)]
 pub struct RelayWriter<'b> {
     pub(super) writer: ByteWriter<'b>,
@@ -19,13 +21,15 @@ pub struct RelayWriter<'b> {
 }
 
 impl<'b> RelayWriter<'b> {
-    /// Begins in `buffer` a DHCPv6 packet from a relay agent to a server.
+    /// Begins in `buffer` a DHCPv6 packet from a relay agent to a server: its relay levels are
+    /// RELAY-FORW.
     #[must_use]
     pub fn forward(buffer: &'b mut [u8]) -> Self {
         Self::begin(buffer, MessageType::RelayForw)
     }
 
-    /// Begins in `buffer` a DHCPv6 packet from a server to a relay agent.
+    /// Begins in `buffer` a DHCPv6 packet from a server to a relay agent: its relay levels are
+    /// RELAY-REPL.
     #[must_use]
     pub fn reply(buffer: &'b mut [u8]) -> Self {
         Self::begin(buffer, MessageType::RelayRepl)
@@ -94,7 +98,8 @@ impl<'b> RelayWriter<'b> {
         self.finish()
     }
 
-    /// Ends the innermost relay level, if one is open, with a Relay Message option.
+    /// Ends the innermost relay level, if one is open, with the code of a Relay Message option and
+    /// room for its length.
     fn close(&mut self) {
         if self.is_open {
             let outer = self.innermost as u16;

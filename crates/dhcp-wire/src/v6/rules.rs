@@ -17,8 +17,8 @@ const NOTED: [u16; 9] = [
     option::VENDOR_CLASS,
     option::CLIENT_FQDN,
 ];
-/// Number of slots: one for each noted DHCPv6 option, and one more for all other options: written,
-/// never read.
+/// Number of slots: one for each noted DHCPv6 option, and one for all other options, which the
+/// reader writes to and nothing reads.
 pub(super) const SLOTS: usize = NOTED.len() + 1;
 /// Slot shared by all DHCPv6 options whose offset is not noted.
 pub(super) const OTHER_SLOT: usize = NOTED.len();
@@ -40,7 +40,7 @@ const LENGTHS: [(u16, usize, usize, u8); 12] = [
     (option::PD_EXCLUDE, 2, ANY, 1),
 ];
 /// DHCPv6 options that are one number or address, each with its length in bytes. Kea drops a
-/// message with one that is too short, or, unless it is lenient, too long.
+/// message with one that is too short, or, without `lenient-option-parsing`, too long.
 const SCALARS: [(u16, u8); 10] = [
     (option::PREFERENCE, 1),
     (option::ELAPSED_TIME, 2),
@@ -53,7 +53,7 @@ const SCALARS: [(u16, u8); 10] = [
     (option::INF_MAX_RT, 4),
     (option::RELAY_PORT, 2),
 ];
-/// DHCPv6 options that are domain names, each with true if it may have several.
+/// DHCPv6 options whose value is one domain name (false) or several (true), in labels.
 const NAMES: [(u16, bool); 9] = [
     (option::SIP_SERVER_D, true),
     (option::DOMAIN_LIST, true),
@@ -73,7 +73,7 @@ const RULES_LEN: usize = option::RELAY_PORT as usize + 1;
 /// Contents of a DHCPv6 option, as far as the reader checks them.
 #[derive(Clone, Copy)]
 enum OptionContentKind {
-    /// Contents of bytes, and possibly options.
+    /// Contents without a form of their own: bytes, or a fixed part followed by options.
     Plain,
     VendorClass,
     Fqdn,
@@ -92,7 +92,7 @@ pub(super) struct OptionCheckRule {
     form: OptionContentKind,
 }
 
-/// Rule of all DHCPv6 options that have none of their own.
+/// Rule of all DHCPv6 options without a rule of their own: any contents of any length.
 const UNKNOWN: OptionCheckRule = OptionCheckRule {
     slot: OTHER_SLOT as u8,
     min: 0,
@@ -164,7 +164,7 @@ impl OptionCheckRule {
 /// addresses and prefixes. Readers do not look deeper.
 const DEPTH_MAX: u8 = 2;
 
-/// Treatment of a DHCPv6 option that gives no reason to refuse the message.
+/// Treatment of a DHCPv6 option for which the message is not refused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OptionTreatment {
     /// Treatment of a sound option: readers read it.

@@ -5,7 +5,8 @@ use super::{Message, MessageType, option};
 use crate::shared::reasons;
 
 reasons! {
-    /// Violation of the rules for Client and Server Identifier in a DHCPv6 message of its type.
+    /// Violation of the rules for Client and Server Identifier (options 1 and 2) in a DHCPv6
+    /// message of its type (RFC 9915 §16).
     pub enum Invalid {
         /// Client Identifier option missing where the message type requires it.
         NoClientId = "no-client-id",
@@ -20,7 +21,7 @@ reasons! {
     }
 }
 
-/// Requirement of an option in DHCPv6 messages of one type.
+/// Requirement of an option in DHCPv6 messages of one type: it must, may or must not occur.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OptionRequirement {
     Must,
@@ -30,7 +31,7 @@ enum OptionRequirement {
 
 /// Checks the rules of RFC 9915 §16 for `message` that need no configuration: Client and Server
 /// Identifier occur once, or not at all, as the type of the message requires. The caller checks
-/// that a Server Identifier is its own, and that it accepts messages of that type at all. An
+/// that a Server Identifier is its own DUID, and that it accepts messages of that type at all. An
 /// INFORMATION-REQUEST with an IA passes, against RFC 9915 §16.12, since Kea answers it.
 ///
 /// # Errors

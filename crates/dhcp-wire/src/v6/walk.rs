@@ -3,8 +3,8 @@
 use super::Malformed;
 use super::layout::OPTION_LEN;
 
-/// Iterator over consecutive DHCPv6 options, as code and value. It ends early at one that is cut
-/// off, which counts as not sent, as in Kea.
+/// Iterator over consecutive DHCPv6 options, as code and value. It ends early at an option that is
+/// cut off, which counts as not sent, as in Kea.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dhcp6OptionIterator<'a> {
     rest: &'a [u8],
@@ -37,8 +37,8 @@ impl<'a> Dhcp6OptionIterator<'a> {
         self.filter(move |&(found, _)| found == code).map(|(_, value)| value)
     }
 
-    /// Returns code and text of the status code option among these options; `None` when there is
-    /// none.
+    /// Returns code and text of the Status Code option (option 13) among these options; `None` when
+    /// there is none.
     #[must_use]
     pub fn status(self) -> Option<(u16, &'a [u8])> {
         let (code, text) = self.get(super::option::STATUS_CODE)?.split_first_chunk()?;
@@ -58,8 +58,8 @@ impl<'a> Iterator for Dhcp6OptionIterator<'a> {
     }
 }
 
-/// Iterator over the pieces of data in a DHCPv6 user or vendor class, each after its length of two
-/// bytes. It ends early at one that is cut off.
+/// Iterator over the pieces of data in a User Class or Vendor Class option (options 15 and 16),
+/// each after its length of two bytes. It ends early at a piece that is cut off.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuples<'a> {
     rest: &'a [u8],
@@ -101,8 +101,8 @@ impl<'a> Iterator for Tuples<'a> {
     }
 }
 
-/// Iterator over the options of one level of a DHCPv6 packet while it is checked, which counts them
-/// against the number of options that the packet may still have.
+/// Iterator over the options of a message, a relay level or an option while a DHCPv6 packet is
+/// checked. It counts them against the number of options that the packet may still have.
 #[derive(Debug)]
 pub(super) struct CountedOptions<'a, 'n> {
     options: Dhcp6OptionIterator<'a>,

@@ -15,7 +15,8 @@ pub struct MessageWriter<'b> {
     open_count: usize,
 }
 
-/// Handle of an option that was begun: bytes written until [`MessageWriter::end`] are in it.
+/// Handle of an option that was begun: the option contains the bytes written until
+/// [`MessageWriter::end`].
 #[derive(Debug)]
 #[must_use = "an option that was begun has to be ended"]
 pub struct Mark {
@@ -34,7 +35,7 @@ impl<'b> MessageWriter<'b> {
     }
 
     /// Creates a writer and begins in `buffer` a reply to `packet` with its transaction identifier,
-    /// in RELAY-REPL levels that mirror those of the packet ([`RelayWriter::reply_to`]).
+    /// in a RELAY-REPL for each RELAY-FORW of the packet ([`RelayWriter::reply_to`]).
     #[must_use]
     pub fn reply_to(buffer: &'b mut [u8], packet: &Packet<'_>, message_type: MessageType) -> Self {
         let transaction_id = packet.message().transaction_id();
@@ -99,8 +100,8 @@ impl<'b> MessageWriter<'b> {
         self
     }
 
-    /// Begins an identity association of the given kind. T1 and T2, in seconds, are left out of an
-    /// IA_TA.
+    /// Begins an identity association (IA_NA, IA_TA or IA_PD) of the given kind. T1 and T2, in
+    /// seconds, are left out of an IA_TA.
     #[inline]
     pub fn ia(&mut self, kind: IaKind, iaid: u32, t1_s: u32, t2_s: u32) -> Mark {
         let iaid = iaid.to_be_bytes();
@@ -117,7 +118,7 @@ impl<'b> MessageWriter<'b> {
         self.end(mark)
     }
 
-    /// Begins an address in an identity association that has options, such as a status; lifetimes
+    /// Begins an address with options, such as a Status Code, in an identity association; lifetimes
     /// are in seconds.
     #[inline]
     pub fn begin_ia_address(&mut self, address: Ipv6Addr, preferred_s: u32, valid_s: u32) -> Mark {
@@ -137,8 +138,8 @@ impl<'b> MessageWriter<'b> {
         self.end(mark)
     }
 
-    /// Begins a prefix in an IA_PD that has options, such as an excluded prefix; lifetimes are in
-    /// seconds.
+    /// Begins a prefix in an IA_PD that has options, such as PD Exclude (option 67); lifetimes are
+    /// in seconds.
     pub fn begin_ia_prefix(
         &mut self,
         prefix: Ipv6Addr,
@@ -151,8 +152,8 @@ impl<'b> MessageWriter<'b> {
         self.begin_with(option::IAPREFIX, parts)
     }
 
-    /// Appends to a prefix of `delegated_len` bits that was begun the prefix that is excluded from
-    /// it (RFC 6603 §4.2).
+    /// Appends PD Exclude (option 67, RFC 6603 §4.2) to a prefix of `delegated_len` bits that was
+    /// begun: the prefix that is excluded from it.
     ///
     /// # Panics
     ///
@@ -171,7 +172,8 @@ impl<'b> MessageWriter<'b> {
         self.option(option::PD_EXCLUDE, &value[..1 + excluded_octets(delegated_len, excluded_len)])
     }
 
-    /// Appends a status code and its text to the message or to the option that was begun last.
+    /// Appends Status Code (option 13), with its text, to the message or to the option that was
+    /// begun last.
     pub fn status(&mut self, code: StatusCode, text: &str) -> &mut Self {
         let mark = self.begin(option::STATUS_CODE);
         self.levels.writer.u16(code.code()).put(text.as_bytes());

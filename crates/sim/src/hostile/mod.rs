@@ -1,13 +1,14 @@
 //! DHCP messages of malicious clients, or of clients that were never tested: names too long for a
-//! database, empty and very long identifiers, repeated relay agent options. Each is well formed
-//! enough to be served, so that its fields reach leases.
+//! database, empty and very long identifiers, repeated relay agent options. The server accepts each
+//! of them, so that their fields reach leases.
 
 pub mod v4;
 pub mod v6;
 
 use base::Random;
 
-/// Returns the bytes of a name that a client made up: arbitrary bytes, text, or labels.
+/// Returns the bytes of a host name or domain name that a client made up: arbitrary bytes, text, or
+/// labels (RFC 1035 §3.1).
 fn any_name(random: &mut Random) -> Vec<u8> {
     let len =
         *random.pick(&[0, 1, 20, 49, 63, 200, 249, 254]).expect("the list is not empty") as usize;
@@ -26,7 +27,8 @@ fn any_name(random: &mut Random) -> Vec<u8> {
     octets
 }
 
-/// Returns the bytes of a name in labels that a client made up, whole or without its end.
+/// Returns the bytes of a domain name in labels (RFC 1035 §3.1) that a client made up, whole or
+/// without its end.
 fn any_labels(random: &mut Random) -> Vec<u8> {
     if random.chance(1, 8) {
         return any_name(random);

@@ -121,8 +121,9 @@ impl SimulatedClient4 {
         }
     }
 
-    /// Chooses a random action of a client that has a lease of `address` until `until_s`, mostly a
-    /// renewal; returns the message that the client sends, if any.
+    /// Chooses a random action of a client that has a lease of `address` until `until_s`: a renewal
+    /// mostly, or a RELEASE, a DECLINE, a restart with the right or a wrong address, a DISCOVER, or
+    /// silence. Returns the message that the client sends, if any.
     fn whim(&mut self, random: &mut Random, address: Ipv4Addr, until_s: u64) -> Option<Vec<u8>> {
         match random.below(10) {
             0 => {

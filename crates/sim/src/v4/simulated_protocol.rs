@@ -36,8 +36,8 @@ impl SimulatedProtocol for V4 {
         SimulatedClient4::new(index, link, settings.has_client_ids && index.is_multiple_of(2))
     }
 
-    /// Returns the ingress of a DHCPv4 message: one that is sent to all stations arrives as a
-    /// broadcast, from an address if its client has one.
+    /// Returns the ingress of a DHCPv4 message: from the relay, or, on the server's own link, from
+    /// `ciaddr`, and as a broadcast if `ciaddr` is 0.0.0.0 or by chance.
     fn ingress(_client: &SimulatedClient4, octets: &[u8], random: &mut Random) -> Ingress {
         let message = Message::parse(octets).expect("clients send well-formed messages");
         if !message.giaddr().is_unspecified() {

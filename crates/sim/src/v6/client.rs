@@ -138,8 +138,9 @@ impl SimulatedClient6 {
         }
     }
 
-    /// Chooses a random action of a client with leases, mostly a renewal; returns the message that
-    /// the client sends, if any.
+    /// Chooses a random action of a client with leases: a RENEW or REBIND mostly, or a RELEASE, a
+    /// DECLINE, a CONFIRM, a SOLICIT, a claim of a wrong address or prefix, or silence. Returns the
+    /// message that the client sends, if any.
     fn whim(&mut self, random: &mut Random) -> Option<Vec<u8>> {
         match random.below(12) {
             0 => Some(self.give_up(random, MessageType::Release)),
@@ -241,7 +242,8 @@ impl SimulatedClient6 {
         })
     }
 
-    /// Gives up all leases of the client, or one; returns the message of the type `kind`.
+    /// Gives up all leases of the client, or one; returns the message of the type `kind` (RELEASE
+    /// or DECLINE).
     fn give_up(&mut self, random: &mut Random, kind: MessageType) -> Vec<u8> {
         self.exchange += 1;
         self.state = SimulatedClientState6::Idle;

@@ -11,12 +11,13 @@ pub struct OptionData<C = u8> {
     /// Value of the option in bytes as sent, without code and length, of any length (RFC 3396
     /// splits it).
     pub octets: Vec<u8>,
-    /// True if the server sends the option also to clients that did not request it.
+    /// True if the server sends the option also to clients that did not request it (`always-send`).
     pub always_send: bool,
-    /// True if the server never sends the option; takes precedence over `always_send`.
+    /// True if the server never sends the option (`never-send`); takes precedence over
+    /// `always_send`.
     pub never_send: bool,
-    /// Class tags of the option: only clients in one of these classes get it; every client when
-    /// empty.
+    /// Class tags of the option (`client-classes`): only clients in one of these classes get it;
+    /// every client when empty.
     pub client_classes: Vec<String>,
 }
 

@@ -1,9 +1,9 @@
 //! Options with encrypted DNS resolvers (`v4-dnr`, `v6-dnr`), from text and from bytes.
 //!
 //! Text is `priority, name, addresses, parameters`; without addresses the client looks the name up
-//! itself. DHCPv6 has one option for each resolver; DHCPv4 has one for all, separated by `|` in
-//! text, each after its length on the wire. RFCs to read first: 9463 (the options), 9460 §2.2
-//! (service parameters), 9461 §5 (`dohpath`).
+//! itself. DHCPv6 has one option (144) for each resolver; DHCPv4 has one (162) for all, separated
+//! by `|` in text, each after its length on the wire. RFCs to read first: 9463 (the options), 9460
+//! §2.2 (service parameters), 9461 §5 (`dohpath`).
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 

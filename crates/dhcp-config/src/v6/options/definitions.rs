@@ -12,13 +12,17 @@ use Field::{
     U16, U32,
 };
 
-/// Name of the space of the NTP server option's sub-options (RFC 5908); the constants that follow
-/// name those of RFC 6422 and RFC 7598.
+/// Name of the space of the sub-options of the DHCPv6 option NTP Server (56, RFC 5908).
 pub(crate) const NTP_SPACE: &str = "v6-ntp-server-suboptions";
+/// Name of the space of the options in Relay-Supplied Options (RFC 6422).
 const RELAY_SUPPLIED_SPACE: &str = "rsoo-opts";
+/// Name of the space of the options in a MAP-E container (RFC 7598 §5.1).
 const MAP_E_SPACE: &str = "s46-cont-mape-options";
+/// Name of the space of the options in a MAP-T container (RFC 7598 §5.2).
 const MAP_T_SPACE: &str = "s46-cont-mapt-options";
+/// Name of the space of the options in a Lightweight 4over6 container (RFC 7598 §5.3).
 const LIGHTWEIGHT_SPACE: &str = "s46-cont-lw-options";
+/// Name of the space of the options in a softwire mapping rule (RFC 7598 §4.1).
 const RULE_SPACE: &str = "s46-rule-options";
 const BIND_SPACE: &str = "s46-v4v6bind-options";
 

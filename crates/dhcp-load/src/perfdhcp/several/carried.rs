@@ -119,7 +119,7 @@ impl CarriedAccount {
     }
 }
 
-/// Outcome of a generator's run without its leases, which the generator sends in pages before it.
+/// Outcome of a generator's run without its leases, which the generator has sent before, in pages.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CarriedOutcome {
     accounts: Vec<CarriedAccount>,
@@ -129,8 +129,8 @@ pub(crate) struct CarriedOutcome {
     too_short: u64,
     local_limit: u64,
     preloaded: [u64; 2],
-    /// Counts of messages on the generator's link: to all stations, to clients, for others, ARP
-    /// requests that were answered.
+    /// Counts of messages on the generator's link (`--direct`): broadcast, to simulated clients,
+    /// for other stations, and ARP requests that were answered.
     link: [u64; 4],
     answered_ns: u64,
     counted: u64,
@@ -139,7 +139,8 @@ pub(crate) struct CarriedOutcome {
     sending_end_ns: u64,
     end_ns: u64,
     idle_turns: u64,
-    /// Counts of the generator's sends: sent, bytes of those, refused, stalled, ungrouped, calls.
+    /// Counts of the generator's sends: messages sent, their bytes, messages refused, sends that
+    /// had to wait, groups (UDP_SEGMENT) that the kernel refused to send as one, system calls.
     sends: [u64; 6],
     socket_drops: u64,
     cpu_ns: u64,

@@ -1,8 +1,8 @@
 //! Coordinator's link to one generator: a program that SSH starts, lines to it and from it, and its
 //! error messages.
 //!
-//! A link waits for the other side only when that ends, and then only a few seconds: one thread
-//! writes the orders and another one reads the answers, each line with the time at which it came.
+//! One thread writes the orders and another one reads the answers, each line with the time at which
+//! it came. The coordinator waits for a generator only when that ends, and then only a few seconds.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -48,8 +48,8 @@ impl<D: Dialect> RequestTraffic<D> {
     }
 
     /// Returns the kind of exchange that counts a reply to no request: the kind of the reply's
-    /// type. For types that several kinds of requests get, it is the kind in the identifier if such
-    /// requests were sent.
+    /// type. For message types that answer several kinds of requests, it is the kind in the
+    /// transaction identifier if such requests were sent.
     fn kind_of_stray(&self, message_kind: ExchangeKind, is_offer: bool) -> ExchangeKind {
         let is_sent = self.rings[message_kind.index()].next_number() > 0;
         match message_kind {

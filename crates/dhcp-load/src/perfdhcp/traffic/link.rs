@@ -17,8 +17,7 @@ pub struct LinkCounts {
     pub broadcast: u64,
     /// Number of messages to the address of a simulated client.
     pub unicast: u64,
-    /// Number of messages to other stations, and of broadcast messages that other clients
-    /// requested.
+    /// Number of messages to other stations, and of broadcast replies to other clients on the link.
     pub overheard: u64,
     /// Number of ARP requests that the generator answered.
     pub arp_answered: u64,

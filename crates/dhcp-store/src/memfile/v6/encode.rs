@@ -39,8 +39,8 @@ pub(super) fn most(row: &RowView<'_>) -> usize {
         + 5 * (row.hostname.len() + row.user_context.len())
 }
 
-/// Fills `line` with the values of the DHCPv6 row `row`. It adds infinite lifetimes like others, as
-/// Kea does.
+/// Fills `line` with the values of the DHCPv6 row `row`. The column `expire` is the sum of cltt and
+/// lifetime also for an infinite lifetime, as in Kea.
 pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut RowLineWriter<'_>) {
     let is_nobodys = row.duid.is_empty() || row.duid == NOBODY;
     line.address6(row.resource.address);

@@ -2,8 +2,8 @@
 //! to.
 //!
 //! - [`mysql`], [`postgresql`]: one connection to one host, with TLS as the settings say.
-//! - [`node`]: settings and states that a server reports: if leases can be written there, and if it
-//!   forgets them in a power cut.
+//! - [`node`]: settings and states that a database server reports, which show if leases can be
+//!   written there and if they survive a power cut.
 
 pub(super) mod mysql;
 pub(super) mod node;
@@ -14,11 +14,11 @@ use super::error::SqlError;
 use super::settings::SqlSettings;
 use crate::database::DatabaseFault;
 
-/// Idle time of a database connection before the first TCP keepalive probe, in seconds; the
-/// constants that follow are the time between probes in seconds, and the number of probes. After
-/// these a silent connection counts as lost.
+/// Idle time of a database connection before the first TCP keepalive probe, in seconds.
 pub(super) const KEEPALIVE_IDLE_S: u32 = 10;
+/// Time between two TCP keepalive probes on a database connection, in seconds.
 pub(super) const KEEPALIVE_INTERVAL_S: u32 = 5;
+/// Number of unanswered TCP keepalive probes after which a database connection counts as lost.
 pub(super) const KEEPALIVE_RETRIES: u32 = 3;
 
 /// Connection to a database host that leases can be written to.

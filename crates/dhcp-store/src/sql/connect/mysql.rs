@@ -54,8 +54,8 @@ pub(in crate::sql) fn connect(settings: &SqlSettings) -> Result<Conn, SqlError> 
     }
 }
 
-/// Returns true if the MariaDB or MySQL server itself refused, which it would do without TLS as
-/// well.
+/// Returns true if the MariaDB or MySQL server itself refused the connection, as it would without
+/// TLS as well.
 const fn is_refusal(error: &mysql::Error) -> bool {
     matches!(error, mysql::Error::MySqlError(_))
 }
@@ -120,9 +120,8 @@ fn ssl(settings: &SqlSettings) -> Result<Option<SslOpts>, String> {
     Ok(Some(options))
 }
 
-/// Connects to the first address of the MariaDB or MySQL host that answers. The driver gives up
-/// after the first one when it may use any, and the first address of `localhost` is often one that
-/// no server listens on.
+/// Connects to the first address of the MariaDB or MySQL host that answers. The driver alone would
+/// only try the first address, and on the first address of `localhost` often no server listens.
 fn dial(settings: &SqlSettings, tls: Option<SslOpts>) -> mysql::Result<Conn> {
     let first = dial_by(settings, tls.clone(), None);
     match first {

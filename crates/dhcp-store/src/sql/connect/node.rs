@@ -9,8 +9,8 @@ use super::super::settings::SqlDatabaseKind;
 /// Names of a database server's settings and states, with their values.
 pub(in crate::sql) type Facts = BTreeMap<String, String>;
 
-/// Queries to MariaDB and MySQL for settings and states; a Galera node also reports the state of
-/// its cluster.
+/// SQL queries to MariaDB and MySQL for settings and states; a Galera node also reports the state
+/// of its cluster.
 const MYSQL: [&str; 2] = [
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'innodb_flush_log_at_trx_commit', \
      'log_bin', 'sync_binlog', 'innodb_doublewrite', 'innodb_flush_method', 'wsrep_on', 'wsrep_provider_options', \
@@ -19,7 +19,7 @@ const MYSQL: [&str; 2] = [
      'wsrep_local_state_comment', 'wsrep_cluster_status')",
 ];
 
-/// Queries to PostgreSQL for settings and states.
+/// SQL queries to PostgreSQL for its settings and states.
 const POSTGRESQL: [&str; 1] = ["SELECT name, setting FROM pg_settings WHERE name IN \
      ('fsync', 'synchronous_commit', 'full_page_writes', 'default_transaction_read_only') \
      UNION ALL SELECT 'in_recovery', pg_is_in_recovery()::text"];
@@ -27,7 +27,7 @@ const POSTGRESQL: [&str; 1] = ["SELECT name, setting FROM pg_settings WHERE name
 /// State of a Galera node that has all data of its cluster, and does not delay other nodes.
 const SYNCED: &str = "4";
 
-/// Settings with which a database server forgets commits in a power cut, each with the values that
+/// Settings with which a database server may lose commits in a power cut, each with the values that
 /// have this effect.
 const FORGETTING: [(&str, &[&str]); 6] = [
     ("innodb_flush_log_at_trx_commit", &["0", "2"]),

@@ -16,8 +16,9 @@ use super::super::tls::{self, Connector};
 use super::{KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_RETRIES};
 use crate::database::DatabaseFault;
 
-/// Settings of a PostgreSQL session. A statement prepared while a table is small would later read
-/// all of it: so it has to use the index from the start. No statement here is worth compiling.
+/// Settings of a PostgreSQL session. `enable_seqscan=off`: a statement that is prepared while a
+/// table is small must use the index, since the table grows. `jit=off`: no statement here is worth
+/// compiling.
 const OPTIONS: &str = "-c timezone=UTC -c enable_seqscan=off -c jit=off";
 
 /// Connects to the PostgreSQL server of `settings`; `runtime` drives the connection.

@@ -2,8 +2,8 @@
 //! identifier or by address; hosts are written one at a time.
 //!
 //! This module does not know the meaning of a row to a server: options are as in the table, as
-//! bytes or as text that only definitions of options turn into bytes. Its functions block, so the
-//! packet path must not call them.
+//! bytes or as text that only option definitions (`option-def`) convert to bytes. Its functions
+//! block, so the packet path must not call them.
 
 #[cfg(test)]
 mod damaged;
@@ -45,7 +45,7 @@ pub struct HostTableRow {
     pub client_classes: String,
     /// User context of the host, a JSON object.
     pub user_context: String,
-    /// Key of the DHCPv6 host for RECONFIGURE.
+    /// Key of the DHCPv6 host for RECONFIGURE messages (RFC 9915 §20.4).
     pub auth_key: String,
     /// Address that is reserved for the DHCPv4 host.
     pub address: Option<Ipv4Addr>,
@@ -71,8 +71,8 @@ pub struct HostResource {
     pub len: u8,
     /// True if the reservation is of a prefix.
     pub is_prefix: bool,
-    /// Part of the reserved prefix that is excluded (RFC 6603). Tables of Kea 2.2 have no room for
-    /// it.
+    /// Part of the reserved prefix that is excluded (RFC 6603). Tables of Kea 2.2 have no column
+    /// for it.
     pub excluded: Option<(Ipv6Addr, u8)>,
 }
 
@@ -87,10 +87,10 @@ pub struct HostOption {
     pub formatted_value: String,
     /// Name of the option space of the host's option.
     pub space: String,
-    /// True if the server sends the option also to clients that do not request it.
+    /// True if the server sends the option also to clients that do not request it (`always-send`).
     pub is_persistent: bool,
-    /// True if the server never sends the option. Tables of Kea 2.2 have no room for it, nor for
-    /// the fields that follow.
+    /// True if the server never sends the option (`never-send`). Tables of Kea 2.2 have no column
+    /// for it.
     pub is_cancelled: bool,
     /// Tags of the client classes that get the option, as a JSON list; empty for none.
     pub client_classes: String,
@@ -116,7 +116,7 @@ impl HostTableRow {
         core::iter::once(identifier).chain(address.chain(resources).map(HostQuery::Address))
     }
 
-    /// Returns true if `query` finds this host.
+    /// Returns true if `query` (by identifier or address) finds this host.
     #[must_use]
     pub fn answers(&self, query: &HostQuery) -> bool {
         self.queries().any(|own| own == *query)
@@ -125,8 +125,8 @@ impl HostTableRow {
 
 impl Database {
     /// Appends the hosts of `family` that one of `queries` finds to `rows`, in the order of the
-    /// hosts' numbers; `rows` may get other hosts as well. It describes rows that are not hosts in
-    /// `faults` and leaves them out.
+    /// hosts' numbers; `rows` may get other hosts as well. Rows that are not hosts are left out and
+    /// described in `faults`.
     ///
     /// # Errors
     ///
@@ -174,8 +174,8 @@ impl Database {
     }
 
     /// Writes a host with its options and reservations, and returns its number, which the database
-    /// assigns; `None` if its scope has a host with this identifier already. It writes all rows or
-    /// none if the caller has begun a transaction.
+    /// assigns; `None` if its scope has a host with this identifier already. All rows are written
+    /// or none, provided that the caller has begun a transaction.
     ///
     /// # Errors
     ///
@@ -211,8 +211,8 @@ impl Database {
         Ok(Some(host_id))
     }
 
-    /// Deletes the host number `host_id` with its rows in all other tables, of both families. It
-    /// deletes all rows or none if the caller has begun a transaction.
+    /// Deletes the host number `host_id` with its rows in all other tables, of both families. All
+    /// rows are deleted or none, provided that the caller has begun a transaction.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ const PREFIX: i64 = 2;
 pub(super) const HOST_ID: Column = column("host_id", ColumnKind::Signed32);
 /// Column of the table `hosts` with identifiers, by which hosts are looked up.
 pub(super) const IDENTIFIER: Column = column("dhcp_identifier", ColumnKind::Octets);
-/// Column of the table `hosts` with DHCPv4 addresses, by which hosts are looked up as well.
+/// Column of the table `hosts` with reserved DHCPv4 addresses, by which hosts are looked up.
 pub(super) const ADDRESS4: Column = column("ipv4_address", ColumnKind::Number);
 
 /// Columns of the table `hosts` for DHCPv4, the key first; the last four exist for DHCPv4 only.
@@ -53,7 +53,8 @@ const HOSTS6: [Column; 8] = [
     column("auth_key", ColumnKind::Text),
 ];
 
-/// Columns of the tables of hosts' options; those of only one table version are last.
+/// Columns of the tables of hosts' options (`dhcp4_options`, `dhcp6_options`); columns that only
+/// one version of the tables has are last.
 const OPTIONS: [Column; 11] = [
     column("option_id", ColumnKind::Number),
     HOST_ID,

@@ -53,9 +53,9 @@ impl Schema {
         SchemaVersion { major, minor: 0 }
     }
 
-    /// Returns the version of the tables by which leases are read and written in a database of
-    /// version `version`. Since the states of RFC 9686 were added (29.0), no change has affected
-    /// these tables.
+    /// Returns the table layout by which leases are read and written in a database of version
+    /// `version`. No change of Kea's schema since 29.0, which added the state of registered
+    /// addresses (RFC 9686), has affected the lease tables.
     #[must_use]
     pub fn for_version(backend: SqlDatabaseKind, version: SchemaVersion) -> Option<Self> {
         const STATES: u32 = 29;

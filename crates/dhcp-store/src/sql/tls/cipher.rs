@@ -15,11 +15,12 @@ const NAMES: [(&str, CipherSuite); 9] = [
     ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
 ];
 
-/// Words of `cipher-list` that mean all strong ciphers; `rustls` has no others.
+/// Words of Kea's `cipher-list` that mean all strong ciphers; `rustls` has no others.
 const ALL: [&str; 4] = ["ALL", "DEFAULT", "HIGH", "SECURE"];
 
-/// Returns the ciphers of `available` that `list` names. It ignores unknown names, as OpenSSL does,
-/// and names with `!` or `-` before them: no weak cipher exists here.
+/// Returns the ciphers of `available` that `list` names. The function ignores unknown names, as
+/// OpenSSL does, and names with `!` or `-` before them, since `rustls` has no weak ciphers to
+/// exclude.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! TLS sessions for PostgreSQL's driver.
 //!
-//! The session is not bound to its certificate (`SCRAM-SHA-256-PLUS`): `ssl-mode` decides which
-//! protection against an intermediary there is.
+//! The login is not bound to the TLS certificate (no `SCRAM-SHA-256-PLUS`): `ssl-mode` alone
+//! decides on the protection against an intermediary.
 
 use std::future::Future;
 use std::io;

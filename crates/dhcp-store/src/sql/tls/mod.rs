@@ -1,5 +1,5 @@
-//! TLS to databases: the files that the settings name, trust in a server, and the reason why a
-//! server is not trusted.
+//! TLS to databases: certificate files that the settings name, verification of the server's
+//! certificate, and the reason for a refusal.
 //!
 //! A [`Connector`] over `rustls` encrypts PostgreSQL's connections; the driver of MariaDB and MySQL
 //! has `rustls` inside and takes the same files. Certificates are of version 3 and name their hosts

@@ -35,7 +35,8 @@ pub(super) fn for_mode(
     })
 }
 
-/// Verifier that accepts server certificates of the authorities, for any host.
+/// Verifier that accepts server certificates signed by the trusted authorities, for any host name
+/// (any `ssl-mode` but `verify-full`).
 #[derive(Debug)]
 struct AnyName {
     strict: Arc<WebPkiServerVerifier>,
@@ -88,7 +89,8 @@ impl ServerCertVerifier for AnyName {
     }
 }
 
-/// Verifier that accepts every server certificate, but checks that the server has its key.
+/// Verifier that accepts every server certificate, but checks that the server has its private key
+/// (`ssl-mode` `require` or `prefer` without a trust anchor).
 #[derive(Debug)]
 struct UncheckedCertificateVerifier {
     provider: Arc<CryptoProvider>,
