@@ -533,7 +533,7 @@ fn hosts_of_databases_are_read_by_the_definitions_of_the_configuration() {
     assert_eq!(
         messages,
         [
-            "`hostname`: a label has 301 bytes, of which options 39 and 81 carry 63",
+            "`hostname`: a label has 301 bytes; options 39 and 81 carry at most 63",
             "`hostname`: host name has 301 octets, 255 is the most; the server cuts off the rest",
         ]
     );

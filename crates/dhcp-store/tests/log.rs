@@ -422,7 +422,7 @@ fn a_log_that_failed_goes_on_from_a_snapshot() {
             thread.take_problems(),
             [
                 format!("cannot write {LIVE}: a failure by plan"),
-                "lease file rewritten from memory".to_owned()
+                "lease file rewritten from the leases in memory".to_owned()
             ]
         );
         thread.stop().unwrap();

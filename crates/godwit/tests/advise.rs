@@ -74,7 +74,7 @@ fn text_names_place_reason_cost_source_and_change() {
     let file = planted("one-thread.conf");
     let (_, text, error) = outcome(&[&file, "--share", "10%"]);
     let lines: Vec<&str> = text.lines().collect();
-    let first = format!("{file}:5:5: multi-threading-off: one thread does the work");
+    let first = format!("{file}:5:5: multi-threading-off: one thread serves all clients");
     assert!(lines[0].starts_with(&first), "{text}");
     let cost = "    cost: 38.4 %: 11,686 leases/s on one thread, 18,977 on several, memfile";
     assert_eq!(lines[1], cost);

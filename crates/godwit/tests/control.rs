@@ -488,7 +488,10 @@ fn what_older_lease_files_keep_of_relay_agents_has_the_present_form_once_loaded(
             "arguments": { "ip-address": address } });
         let answer = command(&socket, &ask);
         let log = server.stop();
-        assert!(log.contains("1 row had relay information in an older form"), "{log}");
+        assert!(
+            log.contains("1 row had relay agent information in the form of an older Kea"),
+            "{log}"
+        );
         answer["arguments"]["user-context"].clone()
     };
     let v4 = shown(
