@@ -187,7 +187,7 @@ fn measured_rate(text: &str) -> Result<f64, String> {
             let json: Value =
                 serde_json::from_str(&document).map_err(|error| format!("{text}: {error}"))?;
             if json["generator_limited"] == true {
-                return Err(format!("{text}: the generator was the limit, not the server"));
+                return Err(format!("{text}: the generator limited the rate, not the server"));
             }
             json["completed_per_s"].as_f64()
         }

@@ -287,7 +287,7 @@ fn open(connection: &DatabaseConnectionArgs, may_create: bool) -> Result<Databas
 fn ssl_mode(name: &str) -> Result<DatabaseSslMode, String> {
     DatabaseSslMode::from_name(name).ok_or_else(|| {
         let names = DatabaseSslMode::ALL.map(DatabaseSslMode::name).join(", ");
-        format!("one of these is meant: {names}")
+        format!("must be one of: {names}")
     })
 }
 

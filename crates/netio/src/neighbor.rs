@@ -26,8 +26,8 @@ pub fn known(address: IpAddr) -> Result<Option<[u8; 6]>, NetError> {
 #[must_use]
 pub fn unknown(server: IpAddr) -> String {
     format!(
-        "the hardware address of {server} is not in the kernel's ARP table: state it, or that of the \
-         router on the way there, with --server-mac"
+        "the hardware address of {server} is not in the kernel's ARP table: give it, or that of \
+         the router on the way to the server, with --server-mac"
     )
 }
 
