@@ -33,7 +33,7 @@ pub(crate) struct AdviseArgs {
     /// Configuration file to judge
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Lease file (CSV, as of memfile or `db dump`), to find nearly full pools
+    /// Lease file in Kea's CSV format (of memfile or `godwit db dump`), to find nearly full pools
     #[arg(long, value_name = "FILE")]
     leases: Option<PathBuf>,
     /// Result folder of `godwit lab run`, to check whether the server can renew all leases

@@ -36,7 +36,7 @@ pub(super) struct LabTopArgs {
     /// Length of an interval of sampling, in seconds
     #[arg(short, long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
-    /// Number of functions to show of each interval
+    /// Number of functions to show in each interval
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     rows: usize,
     /// Samples per second of each running thread of the server
