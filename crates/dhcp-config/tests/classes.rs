@@ -255,7 +255,7 @@ fn what_is_wrong_is_told_at_its_place() {
             "2147483648 is not from -2147483648 to 2147483647",
         ),
         ("substring('a', 0, 'b') == ''", 18, "an integer is expected, not 'b'"),
-        ("ifelse('a', 'b', 'c') == ''", 0, "the first operand has to be a condition"),
+        ("ifelse('a', 'b', 'c') == ''", 0, "the first operand of `ifelse` has to be a condition"),
         ("4294967296 == 'a'", 0, "4294967296 is not from 0 to 4294967295"),
         ("'a' != 'b'", 4, "`!` is not allowed here"),
         ("vendor-class[1].data[256] == ''", 21, "256 is not from 0 to 255"),

@@ -138,7 +138,7 @@ fn read_measured_rate(
     let highest = lab::stored::highest(folder, server).map_err(|error| error.to_string())?;
     if (highest.protocol == MeasuredProtocol::Dhcp6) != is_v6 {
         return Err(format!(
-            "{} is of {}, the configuration is of {}",
+            "result {} is of {}, but the configuration is of {}",
             folder.display(),
             protocol(!is_v6),
             protocol(is_v6)

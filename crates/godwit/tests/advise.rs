@@ -161,7 +161,7 @@ fn a_stored_result_tells_whether_lease_times_can_be_carried() {
     assert_eq!(faults(&with), ["many-subnets"]);
     let (code, _, error) = outcome(&[&planted("clean6.conf"), "--measured", slow]);
     assert_eq!(code, Some(2));
-    assert!(error.contains("is of DHCPv4, the configuration is of DHCPv6"), "{error}");
+    assert!(error.contains("is of DHCPv4, but the configuration is of DHCPv6"), "{error}");
     // A result that the lab made.
     let real = Path::new(&crate_file("report", "summary.json")).parent().map(Path::to_owned);
     let real = real.expect("the file lies in a folder");
