@@ -534,7 +534,8 @@ fn hosts_of_databases_are_read_by_the_definitions_of_the_configuration() {
         messages,
         [
             "`hostname`: a label has 301 bytes; options 39 and 81 carry at most 63",
-            "`hostname`: host name has 301 octets, 255 is the most; the server cuts off the rest",
+            "`hostname`: host name has 301 bytes; at most 255 are allowed; the server cuts off the \
+             rest",
         ]
     );
 }

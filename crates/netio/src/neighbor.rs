@@ -48,7 +48,7 @@ fn in_table(table: &str, address: IpAddr) -> Option<[u8; 6]> {
 /// `InvalidInput` for anything else.
 pub fn parse_mac(text: &str) -> io::Result<[u8; 6]> {
     let wrong = || {
-        let message = "six octets in hexadecimal with colons between them are expected";
+        let message = "six bytes in hexadecimal with colons between them are expected";
         io::Error::new(io::ErrorKind::InvalidInput, message)
     };
     let octet = |digits: &str| match digits.len() {

@@ -187,7 +187,7 @@ fn start<'s>(line: &str, summary: &'s RunSummary) -> Result<&'s Start, String> {
     let of_line = summary.starts.iter().filter(|start| start.server == line && start.took_s > 0.0);
     of_line
         .min_by(|a, b| a.took_s.total_cmp(&b.took_s))
-        .ok_or_else(|| format!("no start of {line} was timed"))
+        .ok_or_else(|| format!("the time of no start of {line} was measured"))
 }
 
 /// Returns the ratio of a row's two lines, whichever of them is above the other in the summary.
