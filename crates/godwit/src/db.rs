@@ -143,8 +143,11 @@ struct DbFamilyArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum BackendName {
+    /// MariaDB or MySQL server
     Mysql,
+    /// PostgreSQL server
     Pgsql,
+    /// SQLite file
     Sqlite,
 }
 

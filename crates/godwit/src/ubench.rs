@@ -116,10 +116,15 @@ pub(crate) struct UbenchArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum StoreName {
+    /// Lease table in memory, without a file or database
     Memory,
+    /// Lease file in Kea's format
     Memfile,
+    /// SQLite database in a file
     Sqlite,
+    /// MariaDB or MySQL server
     Mysql,
+    /// PostgreSQL server
     Pgsql,
 }
 

@@ -73,7 +73,7 @@ pub struct PerfdhcpArgs {
     /// -D is for the second exchange (REQUEST)
     #[arg(short = 'D', value_name = "N|N%", value_parser = drops)]
     pub(crate) max_drops: Vec<MaxDrops>,
-    /// Lease type to request; all but addresses need -6
+    /// Type of the leases to request; all but address-only need -6
     #[arg(short = 'e', value_name = "TYPE", value_enum, default_value_t = LeaseType::AddressOnly)]
     pub(crate) lease_type: LeaseType,
     /// Renewals of leases per second; needs -r
@@ -137,12 +137,10 @@ pub struct PerfdhcpArgs {
     /// Seed of the run's transaction identifiers and all random choices; 0 picks a random seed
     #[arg(short = 's', value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Behavior of clients. Basic: exchanges as in perfdhcp. Avalanche: all clients start at once
-    /// and repeat requests until answered. Lifecycle: -R clients join at -r, renew and rebind
-    /// leases, leave and return
+    /// Behavior of the simulated clients
     #[arg(long, value_enum, default_value_t = PerfdhcpScenario::Basic)]
     pub(crate) scenario: PerfdhcpScenario,
-    /// Avalanche: retransmission rule, that of RFC 2131 and RFC 9915 (rfc) or that of perfdhcp
+    /// Avalanche: rule by which clients send requests again
     #[arg(long, value_enum, default_value_t = ResendRule::Rfc)]
     pub(crate) resend: ResendRule,
     /// Seconds between periodic reports
@@ -305,8 +303,11 @@ pub(crate) enum MaxDrops {
 /// Value of `-e`: the type of leases that clients request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LeaseType {
+    /// Addresses, in DHCPv6 as IA_NA
     AddressOnly,
+    /// Delegated prefixes, as IA_PD
     PrefixOnly,
+    /// An address and a delegated prefix in one message
     AddressAndPrefix,
 }
 
@@ -330,15 +331,20 @@ pub(crate) enum ThreadMode {
 /// Value of `--scenario`: the behavior of the simulated clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PerfdhcpScenario {
+    /// Exchanges as perfdhcp makes them
     Basic,
+    /// All clients (-R) start at once and repeat requests until answered
     Avalanche,
+    /// Clients (-R) join at -r, renew and rebind leases, leave and return
     Lifecycle,
 }
 
 /// Value of `--resend`: the rule by which an avalanche sends requests again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ResendRule {
+    /// RFC 2131 section 4.1 (DHCPv4) or RFC 9915 section 15 (DHCPv6)
     Rfc,
+    /// As perfdhcp: 2^n seconds after the first sending, at most 64
     Perfdhcp,
 }
 
