@@ -47,8 +47,8 @@ pub(super) fn body(comparison: &Comparison) -> Markup {
                 p {
                     "The two results were not measured in turn, so every change between them is in "
                     "their ratio. The page first checks for the changes that it can know: plan, "
-                    "segmentation, machine, tool, durability, noise, stolen time, and the rate of the "
-                    "limit responder. Figures as shares of that rate leave out changes that made "
+                    "segmentation, machine, tool, durability, noise, stolen time, and the rate of "
+                    "the limit responder. Figures as shares of that rate leave out changes that made "
                     "the whole machine slower or faster."
                 }
             }

@@ -42,9 +42,10 @@ pub use wire::ConformanceTarget;
 
 /// Test a DCCP implementation (RFC 4340) packet by packet, or be the listener of such a test.
 ///
-/// The suite makes each packet itself, sends it, and judges the answer by the RFC. The target must
-/// listen at the DCCP port for the service code; more cases apply if its application sends
-/// datagrams back, as --listen does. The path must not lose packets.
+/// The suite makes each packet itself, sends it, and judges the answer by RFC 4340, whose sections
+/// are those (§) without an RFC number. The target must listen at the DCCP port for the service
+/// code; more cases apply if its application sends datagrams back, as --listen does. The path must
+/// not lose packets.
 ///
 /// Exit codes: 0 no case failed; 1 the suite could not run, for instance because nothing listens; 2
 /// bad arguments; 3 a case failed; 130 interrupted (for --listen).

@@ -103,8 +103,7 @@ fn relationship(
             at("mode"),
             measured::advised(),
             "in mode `load-balancing` each server selects its half of the clients by a client \
-             class, and classes divide the pools: the search for a pool with a free address takes \
-             longer",
+             class, and classes divide the pools: the search for a free address takes longer",
             "use `\"mode\": \"hot-standby\"` when one server can carry the load",
         );
     }
