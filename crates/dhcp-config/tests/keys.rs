@@ -610,7 +610,7 @@ fn godwit_adds_to_a_lease_database() {
     assert_eq!(dhcp4(&with(sqlite, "")).global.lease_database.sql.unwrap().kind, SqlKind::Sqlite);
     global(
         &with(sqlite, r#", ^"lease-database": { "type": "mysql" }"#),
-        &["error there are two lease databases, this one and `sqlite`"],
+        &["error there are two lease databases, this one and `sqlite` of `user-context.godwit`"],
     );
     global(
         &with(r#""exclusive": true"#, r#", ^"lease-database": { "type": "memfile" }"#),

@@ -263,8 +263,8 @@ fn a_torn_row_is_cut_off_and_a_bad_one_named() {
     let message = refused.to_string();
     assert!(
         message.ends_with(
-            ":5: number of values does not match the \
-                               header\n/leases/leases4.csv:6: cannot read hwaddr"
+            ":5: the number of values does not match the header\n/leases/leases4.csv:6: cannot \
+             read hwaddr"
         ),
         "{message}"
     );
