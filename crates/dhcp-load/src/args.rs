@@ -98,13 +98,17 @@ pub(crate) struct DhcpRunArgs {
 
 fn parse_rate(text: &str) -> Result<LoadRate, String> {
     let rate = text.parse().ok().and_then(LoadRate::per_second);
-    rate.ok_or_else(|| "not a number of exchanges per second from 0.001 to 10^9".into())
+    rate.ok_or_else(|| "must be a number of exchanges per second from 0.001 to 10^9".into())
 }
 
 fn parse_seconds(text: &str) -> Result<u64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds")?;
     let ns = seconds * NS_PER_S as f64;
-    if (0.0..1e18).contains(&ns) { Ok(ns as u64) } else { Err("not a length of time".into()) }
+    if (0.0..1e18).contains(&ns) {
+        Ok(ns as u64)
+    } else {
+        Err("must be a number of seconds, 0 or more and below 10^9".into())
+    }
 }
 
 impl DhcpRunArgs {

@@ -156,18 +156,22 @@ fn sharing(word: &str) -> Result<TransactionSharing, String> {
     match (word, word.parse()) {
         ("adaptive", _) => Ok(TransactionSharing::Adaptive),
         (_, Ok(count)) if count > 0 => Ok(TransactionSharing::Fixed(count)),
-        _ => Err("a number above 0, or adaptive".to_owned()),
+        _ => Err("must be a number above 0, or adaptive".to_owned()),
     }
 }
 
 /// Checks the name of a storage engine of mysql, which goes into an SQL statement unchanged.
 fn engine(word: &str) -> Result<String, String> {
     let is_name = !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric());
-    if is_name { Ok(word.to_owned()) } else { Err("the name of a storage engine".to_owned()) }
+    if is_name {
+        Ok(word.to_owned())
+    } else {
+        Err("must be the name of a storage engine, such as InnoDB".to_owned())
+    }
 }
 
 fn milliseconds(word: &str) -> Result<Duration, String> {
-    let wrong = || "milliseconds, at most 10000".to_owned();
+    let wrong = || "must be a number of milliseconds, 10000 at most".to_owned();
     let value: f64 = word.parse().map_err(|_| wrong())?;
     if (0.0..=10_000.0).contains(&value) {
         Ok(Duration::from_secs_f64(value / 1e3))

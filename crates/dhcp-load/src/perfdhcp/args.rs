@@ -368,7 +368,7 @@ fn percent() -> clap::builder::RangedI64ValueParser<u8> {
 }
 
 fn deadline(text: &str) -> Result<u64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds")?;
     let ns = seconds * NS_PER_S as f64;
     if ns >= 1.0 && seconds <= 3_600.0 {
         Ok(ns as u64)
