@@ -28,7 +28,7 @@ impl fmt::Display for HostNameFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong(octets) => {
-                write!(f, "host name has {octets} octets, {HOST_NAME_MAX} is the most")
+                write!(f, "host name has {octets} bytes; at most {HOST_NAME_MAX} are allowed")
             }
             Self::HasZero => f.write_str("host name contains U+0000"),
         }
@@ -166,6 +166,6 @@ mod tests {
     #[test]
     fn faults_say_what_is_allowed() {
         let fault = HostNameFault::TooLong(300).to_string();
-        assert_eq!(fault, "host name has 300 octets, 255 is the most");
+        assert_eq!(fault, "host name has 300 bytes; at most 255 are allowed");
     }
 }

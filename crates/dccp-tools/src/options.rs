@@ -104,10 +104,10 @@ pub struct LinkArgs {
     /// DCCP port of the server
     #[arg(short = 'p', long, value_name = "PORT", default_value_t = PORT)]
     pub port: u16,
-    /// Carrier of the packets [default: udp; raw for regression and fairness]
+    /// Protocol that carries DCCP packets [default: udp; raw for regression and fairness]
     #[arg(long, value_enum, value_name = "CARRIER")]
     pub carrier: Option<CarrierArg>,
-    /// UDP port of the server
+    /// UDP port of the server, with --carrier udp
     #[arg(long, value_name = "PORT", default_value_t = UDP_PORT)]
     pub udp_port: u16,
     /// Use IPv4 only
@@ -116,14 +116,14 @@ pub struct LinkArgs {
     /// Use IPv6 only
     #[arg(short = '6')]
     pub v6: bool,
-    /// Congestion control of both directions, 2 (like TCP) or 3 (TFRC) [default: 2, or 3 if the
-    /// other end wants it]
+    /// CCID, the congestion control, of both directions: 2 (TCP-like) or 3 (TFRC) [default: 2, or 3
+    /// if the other end wants it]
     #[arg(long, value_name = "2|3", value_parser = ccid, conflicts_with_all = ["tx_ccid", "rx_ccid"])]
     pub ccid: Option<u8>,
-    /// Congestion control of the data that this end sends, 2 or 3
+    /// CCID of the data that this end sends: 2 or 3 [default: as for --ccid]
     #[arg(long, value_name = "2|3", value_parser = ccid)]
     pub tx_ccid: Option<u8>,
-    /// Congestion control of the data that this end receives, 2 or 3
+    /// CCID of the data that this end receives: 2 or 3 [default: as for --ccid]
     #[arg(long, value_name = "2|3", value_parser = ccid)]
     pub rx_ccid: Option<u8>,
     /// Service code, the purpose of the connection: a number, or SC: and up to four characters
@@ -139,8 +139,8 @@ pub struct LinkArgs {
     /// Print events of connections to standard error; separate several topics with commas
     #[arg(long, value_enum, value_name = "TOPIC", value_delimiter = ',')]
     pub debug: Vec<DebugTopic>,
-    /// Set a parameter of /proc/sys/net/dccp/default: `seq_window`, `rx_ccid`, `tx_ccid`,
-    /// `request_retries`, `tx_qlen`, `sync_ratelimit`
+    /// Set a DCCP parameter by its name in Linux's /proc/sys/net/dccp/default: `seq_window`,
+    /// `rx_ccid`, `tx_ccid`, `request_retries`, `tx_qlen`, `sync_ratelimit`
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub parameters: Vec<String>,
 }

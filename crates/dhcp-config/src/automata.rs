@@ -13,8 +13,8 @@ const ALL_MAX_BYTES: usize = 32 << 20;
 /// have taken as long as for a large one.
 const FAILED_BYTES: usize = 1 << 20;
 
-const TOO_MANY: &str = "the regular expressions of the configuration need automata of more than 32 \
-                        mebibytes together";
+const TOO_MANY: &str = "the regular expressions of the configuration (`match`, \
+                        `hostname-char-set`) need more than 32 mebibytes of memory together";
 
 /// Regular expressions of a configuration that were compiled so far.
 #[derive(Debug)]

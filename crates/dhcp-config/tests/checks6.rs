@@ -50,7 +50,7 @@ fn unknown_keys_come_with_advice() {
         ),
         (r#""server-id":{"type":"EN","enterprise":1}"#, Some("did you mean `enterprise-id`?")),
         (r#""server-id":{"type":"EN","identifer":""}"#, Some("did you mean `identifier`?")),
-        (r#""loggers":[{}]"#, Some("`kea-dhcp6` is the root of all")),
+        (r#""loggers":[{}]"#, Some("`kea-dhcp6` is the logger of all messages")),
         (
             r#""subnet6":[{"id":1,"subnet":"::/1","user-context":{"godwit":{}}}]"#,
             Some("put it into the `user-context` of `Dhcp6` itself"),

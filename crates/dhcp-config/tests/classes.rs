@@ -255,7 +255,7 @@ fn what_is_wrong_is_told_at_its_place() {
             "2147483648 is not from -2147483648 to 2147483647",
         ),
         ("substring('a', 0, 'b') == ''", 18, "an integer is expected, not 'b'"),
-        ("ifelse('a', 'b', 'c') == ''", 0, "the first operand has to be a condition"),
+        ("ifelse('a', 'b', 'c') == ''", 0, "the first operand of `ifelse` has to be a condition"),
         ("4294967296 == 'a'", 0, "4294967296 is not from 0 to 4294967295"),
         ("'a' != 'b'", 4, "`!` is not allowed here"),
         ("vendor-class[1].data[256] == ''", 21, "256 is not from 0 to 255"),
@@ -370,16 +370,19 @@ fn what_is_wrong_with_a_class_is_told() {
         &["error `only-in-additional-list` and the older `only-if-required` exclude each other"],
     );
     for name in ["ALL", "KNOWN", "UNKNOWN", "BOOTP"] {
-        let message = format!("error `{name}` is assigned by the server and takes no test");
+        let message =
+            format!("error the server itself assigns class `{name}`, so it takes no test");
         classes(&format!(r#"{{ "name": "{name}", "test": ^"1 == 1" }}"#), &[&message]);
     }
     classes(
         r#"{ "name": "DROP", "only-in-additional-list": ^true }"#,
-        &["error `DROP` cannot be evaluated for lists of additional classes only"],
+        &["error class `DROP` cannot have `only-in-additional-list`: the server evaluates it \
+           before it chooses a lease"],
     );
     classes(
         r#"{ "name": "a", "only-in-additional-list": ^true, "valid-lifetime": 1 }"#,
-        &["warning lifetimes of a class that is evaluated after allocation have no effect"],
+        &["warning with `only-in-additional-list` the server evaluates the class after it has \
+           chosen a lease: lifetimes of the class have no effect"],
     );
     classes(
         r#"{ "name": "a", "min-valid-lifetime": ^1, "max-valid-lifetime": 2 }"#,

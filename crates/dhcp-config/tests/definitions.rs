@@ -101,7 +101,8 @@ fn problems_of_definitions_stand_at_the_key() {
     );
     defined(
         r#"{ "name": "a", "code": 224, "type": "string", "encapsulate": ^"s" }"#,
-        &["warning `s` is not added to an option of this type"],
+        &["warning options of space `s` cannot follow the value of an option of type `binary` or \
+           `string`"],
     );
     let uint8 = r#""type": "uint8""#;
     defined(
@@ -201,7 +202,10 @@ fn classes_define_option_43_for_themselves() {
     assert_eq!(octets, [&[1, 2][..], b"ab"]);
     let third = class("three", 100, "uint8", "1");
     let lines = lines(&problems(&text(&third)));
-    assert!(lines[0].ends_with("error a class cannot define option 100 of `dhcp4`"), "{lines:?}");
+    assert!(
+        lines[0].ends_with("error a client class cannot define option 100 of space `dhcp4`"),
+        "{lines:?}"
+    );
 }
 
 /// Returns one value of a type, as text and as bytes.

@@ -533,8 +533,9 @@ fn hosts_of_databases_are_read_by_the_definitions_of_the_configuration() {
     assert_eq!(
         messages,
         [
-            "`hostname`: a label has 301 bytes, of which options 39 and 81 carry 63",
-            "`hostname`: host name has 301 octets, 255 is the most; the server cuts off the rest",
+            "`hostname`: a label has 301 bytes; options 39 and 81 carry at most 63",
+            "`hostname`: host name has 301 bytes; at most 255 are allowed; the server cuts off the \
+             rest",
         ]
     );
 }
@@ -609,7 +610,7 @@ fn godwit_adds_to_a_lease_database() {
     assert_eq!(dhcp4(&with(sqlite, "")).global.lease_database.sql.unwrap().kind, SqlKind::Sqlite);
     global(
         &with(sqlite, r#", ^"lease-database": { "type": "mysql" }"#),
-        &["error there are two lease databases, this one and `sqlite`"],
+        &["error there are two lease databases, this one and `sqlite` of `user-context.godwit`"],
     );
     global(
         &with(r#""exclusive": true"#, r#", ^"lease-database": { "type": "memfile" }"#),

@@ -71,7 +71,7 @@ fn problems_stand_at_the_value() {
         ),
         (
             "{\"code\":23,\"csv-format\":false,\"data\":\"0102\"}",
-            vec!["1:63 warning the value is too long by 1: its end is not sent"],
+            vec!["1:63 warning bytes too many in the value: 1; its end is not sent"],
         ),
         (
             "{\"code\":51,\"data\":\"7\"}",

@@ -87,7 +87,7 @@ fn problems_stand_at_the_value() {
         ),
         (
             "{\"code\":23,\"data\":\"::1\",\"space\":\"dhcp4\"}",
-            "1:58 error option space `dhcp4` is that of the other family",
+            "1:58 error option space `dhcp4` is for the other DHCP version",
         ),
     ] {
         assert_eq!(lines(&problems6(&with_option(option))), [expected], "{option}");

@@ -306,7 +306,7 @@ fn a_host_name_that_no_lease_keeps_is_reported_and_cut() {
         .filter(|warning| warning.message.contains("host name"))
         .map(|warning| (warning.line, warning.column, &*warning.message))
         .collect();
-    let too_long = "host name has 256 octets, 255 is the most";
+    let too_long = "host name has 256 bytes; at most 255 are allowed";
     assert_eq!(
         messages,
         [

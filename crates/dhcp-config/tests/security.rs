@@ -128,7 +128,10 @@ fn no_file_has_two_uses() {
         (leases("x.lock"), socket("x")),
     ] {
         let errors = in_one_folder(Enforcement::Refuse, &format!("{first}, {second}"));
-        assert!(errors.iter().any(|error| error.ends_with("has another use")), "{first} {second}");
+        assert!(
+            errors.iter().any(|error| error.ends_with("for something else")),
+            "{first} {second}"
+        );
     }
     let apart = [leases("x"), log("x.log"), socket("x.ctl")].join(", ");
     assert_eq!(in_one_folder(Enforcement::Refuse, &apart), Vec::<String>::new());
@@ -160,7 +163,11 @@ fn regular_expressions_have_a_bound_together() {
     assert_eq!(same.len(), 0, "{:?}", same.first());
     // Each counts as much as an expression that can be compiled.
     let problems = of_classes(|n| format!("match('({n}', option[12].text)"), 60);
-    assert!(problems[59].message.contains("32 mebibytes together"), "{}", problems[59].message);
+    assert!(
+        problems[59].message.contains("32 mebibytes of memory together"),
+        "{}",
+        problems[59].message
+    );
 }
 
 #[test]

@@ -306,7 +306,7 @@ fn contexts_are_bounded<F: CommandFamily>() {
         commands.push("lease6-bulk-apply".to_owned());
     }
     let zero = "Invalid user context: user context contains U+0000.";
-    let long = "Invalid user context: user context has 65536 octets, 65535 is the most.";
+    let long = "Invalid user context: user context has 65536 bytes; at most 65535 are allowed.";
     let of_length = |octets: usize| json!({ "a": "x".repeat(octets - r#"{ "a": "" }"#.len()) });
     for (context, expected) in [
         (json!({ "a": "\0" }), Some(zero)),

@@ -20,7 +20,7 @@ impl fmt::Display for UserContextFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong(octets) => {
-                write!(f, "user context has {octets} octets, {USER_CONTEXT_MAX} is the most")
+                write!(f, "user context has {octets} bytes; at most {USER_CONTEXT_MAX} are allowed")
             }
             Self::HasZero => f.write_str("user context contains U+0000"),
         }

@@ -59,8 +59,8 @@ pub(crate) struct DhcpRunArgs {
     /// Processors to bind the generator's threads to, in turn
     #[arg(long, value_name = "N,N...", value_delimiter = ',')]
     cpus: Vec<usize>,
-    /// Send every message twice, like impatient clients; the server's second replies count as
-    /// repeated
+    /// Send every message twice, like clients that repeat requests too early; the server's second
+    /// replies count as repeated
     #[arg(long)]
     chatty: bool,
     /// Send messages of equal size in groups (UDP_SEGMENT); use off for servers that read raw
@@ -74,8 +74,8 @@ pub(crate) struct DhcpRunArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u64).range(0..=10_000))]
     turn_us: u64,
-    /// Measure the highest rate of generator and kernel: the server is a responder that sends every
-    /// message back
+    /// Expect each message back unchanged, from a responder in place of the server, to measure the
+    /// highest rate of generator and kernel
     #[arg(long)]
     echo: bool,
     /// Write the record as JSON to FILE (`-`: standard output)
@@ -98,13 +98,17 @@ pub(crate) struct DhcpRunArgs {
 
 fn parse_rate(text: &str) -> Result<LoadRate, String> {
     let rate = text.parse().ok().and_then(LoadRate::per_second);
-    rate.ok_or_else(|| "not a number of exchanges per second from 0.001 to 10^9".into())
+    rate.ok_or_else(|| "must be a number of exchanges per second from 0.001 to 10^9".into())
 }
 
 fn parse_seconds(text: &str) -> Result<u64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds")?;
     let ns = seconds * NS_PER_S as f64;
-    if (0.0..1e18).contains(&ns) { Ok(ns as u64) } else { Err("not a length of time".into()) }
+    if (0.0..1e18).contains(&ns) {
+        Ok(ns as u64)
+    } else {
+        Err("must be a number of seconds, 0 or more and below 10^9".into())
+    }
 }
 
 impl DhcpRunArgs {

@@ -139,12 +139,16 @@ impl DhcpLoadReport {
             ));
         }
         if leases.untracked > 0 {
-            warnings.push(format!("{} leases were not compared for conflicts", leases.untracked));
+            warnings.push(format!(
+                "{} leases were not checked for addresses that several clients got: too many to \
+                 remember",
+                leases.untracked
+            ));
         }
         if sum.segmentation && sum.ledger.count(ExchangeClass::Lost) > 0 {
             warnings.push(
                 "messages left in groups (segmentation) and some were lost: a server that reads \
-                 raw frames takes a group for one message; measure it with segmentation off"
+                 raw frames takes a group for one message; measure it with --segmentation off"
                     .into(),
             );
         }

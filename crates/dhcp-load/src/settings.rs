@@ -152,8 +152,9 @@ impl<T: DhcpLoadTarget> DhcpLoadSettings<T> {
         let at_a_time = self.rate.count_in(self.limits.deadline_ns);
         if self.clients > 0 && u64::from(self.clients) < at_a_time {
             return vec![format!(
-                "{} clients take turns at {} exchanges/s: a client gets its next turn before its \
-                 deadline has passed, so one client may have two exchanges open",
+                "{} clients are used in turn at {} exchanges/s: a client begins its next exchange \
+                 before the deadline of its last one, so one client may have two exchanges open; \
+                 use more --clients",
                 self.clients,
                 self.rate.as_per_second()
             )];

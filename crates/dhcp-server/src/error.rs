@@ -93,7 +93,7 @@ impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable { path, cause } => {
-                write!(f, "cannot read the configuration {}: {cause}", path.display())
+                write!(f, "cannot read configuration {}: {cause}", path.display())
             }
             Self::Configuration(problems) => {
                 for (index, problem) in problems.iter().enumerate() {
@@ -112,7 +112,7 @@ impl fmt::Display for ServerError {
             ),
             Self::AlreadyRunning { path, pid } => write!(
                 f,
-                "process {pid} serves this configuration already, according to {}",
+                "process {pid} serves this configuration already, according to PID file {}",
                 path.display()
             ),
             Self::Commanded(code) => write!(f, "a command requested exit code {code}"),
@@ -138,10 +138,10 @@ impl fmt::Display for ServerError {
             }
             Self::Leases(reason) | Self::Hosts(reason) => f.write_str(reason),
             Self::ServerId { path, cause } => {
-                write!(f, "cannot keep the server's identifier in {}: {cause}", path.display())
+                write!(f, "cannot keep the server's DUID in {}: {cause}", path.display())
             }
             Self::NoLinkLayer => f.write_str(
-                "no interface has a link-layer address to make the server's identifier from: set \
+                "no interface has a link-layer address to make the server's DUID from: set \
                  `server-id` with type EN, or an `identifier`",
             ),
             Self::System { tried, cause } => write!(f, "cannot {tried}: {cause}"),

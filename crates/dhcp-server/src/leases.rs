@@ -202,7 +202,8 @@ fn log_report(report: &LoadReport, path: &Path) {
         tracing::warn!(
             target: DHCPSRV,
             id = "DHCPSRV_MEMFILE_LEASE_FILE_CUT",
-            "cut {} octets of an unfinished row off the end", report.torn_octets
+            "cut {} bytes off the end of the lease file: a row that a crash left unfinished",
+            report.torn_octets
         );
     }
     for copy in &report.damaged_copies {
@@ -225,8 +226,8 @@ fn follow_clock<P: DaemonFamily>(table: &LeaseTable<P>) -> bool {
         tracing::warn!(
             target: DHCPSRV,
             id = "DHCPSRV_CLOCK_BEHIND",
-            "the clock is behind: {} later than now by up to {ahead_s} s; they last for their \
-             lifetimes from now on",
+            "the clock is behind: the times of {} are up to {ahead_s} s in the future; these \
+             leases last for their lifetimes from now on",
             counted(leases as usize, "lease")
         );
     }

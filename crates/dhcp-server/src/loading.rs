@@ -139,8 +139,8 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
             tracing::info!(
                 target: DHCPSRV,
                 id = "DHCPSRV_LEASE_EXTENDED_INFO_UPGRADED",
-                "{count} had relay information in an older form; it is converted when the leases are \
-                 next written"
+                "{count} had relay agent information in the form of an older Kea; it is converted \
+                 when the leases are next written"
             );
         }
         let (wrong, dropped) = (self.wrong.into_inner(), self.dropped.into_inner());
@@ -149,7 +149,7 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
             tracing::warn!(
                 target: DHCPSRV,
                 id = "DHCPSRV_LEASE_SANITY_FAIL",
-                "{count} of leases outside of their subnet; {dropped} dropped"
+                "{count} of leases outside of their subnet; {dropped} dropped (see `lease-checks`)"
             );
         }
         usize::try_from(self.leases.into_inner()).expect("no lease is taken away twice")
@@ -186,7 +186,8 @@ fn is_upgraded<P: DaemonFamily>(lease: &mut P::Lease, checks: ExtendedInfoChecks
             IpVersion::V6 => "DHCPSRV_LEASE6_EXTENDED_INFO_SANITY_FAIL",
         };
         let what = P::resource_text(lease);
-        tracing::error!(target: DHCPSRV, id, "dropped invalid relay information of {what}: {why}");
+        tracing::error!(target: DHCPSRV, id, "dropped invalid relay agent information of {what}: \
+                                              {why}");
     }
     outcome == ExtendedInfo::Upgraded
 }

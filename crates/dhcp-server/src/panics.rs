@@ -16,7 +16,8 @@ use dhcp_engine::contain;
 mod tests;
 
 /// Text of the answer to a control command whose execution panicked.
-pub(crate) const INTERNAL_ERROR: &str = "a mistake of the server; its log says where";
+pub(crate) const INTERNAL_ERROR: &str = "internal error of the server; its log has the position in \
+                                         the code";
 
 /// Number of panics after which the server's process went on.
 static CONTAINED: AtomicU64 = AtomicU64::new(0);
@@ -33,8 +34,12 @@ pub(crate) fn install() {
     set_hook(Box::new(|panic| {
         let (is_contained, words) = (contain::is_contained(), describe(panic));
         CONTAINED.fetch_add(u64::from(is_contained), Ordering::Relaxed);
-        let end = if is_contained { "what it did is given up" } else { "the server aborts" };
-        let line = format!("a mistake of the server: {words}; {end}");
+        let end = if is_contained {
+            "the server gives up this piece of work and continues"
+        } else {
+            "the server aborts"
+        };
+        let line = format!("internal error of the server: {words}; {end}");
         // Another thread writes the log, and an abort does not wait for it.
         netio::stderr::print_line(&line);
         tracing::error!(target: DAEMON, id = "DHCPX_INTERNAL_ERROR", "{line}");

@@ -88,14 +88,11 @@ fn own_files(configuration: &Path) -> Vec<(&'static str, String)> {
     let absolute = std::path::absolute(configuration).unwrap_or_default();
     let pid_files =
         ["dhcp4", "dhcp6"].map(|name| ("the PID file", pid_file::path(name, configuration)));
-    [
-        ("the configuration file", absolute),
-        ("the server's identifier", DATA.path().join(server_id::FILE)),
-    ]
-    .into_iter()
-    .chain(pid_files)
-    .map(|(use_of, path)| (use_of, path.to_string_lossy().into_owned()))
-    .collect()
+    [("the configuration file", absolute), ("the server's DUID", DATA.path().join(server_id::FILE))]
+        .into_iter()
+        .chain(pid_files)
+        .map(|(use_of, path)| (use_of, path.to_string_lossy().into_owned()))
+        .collect()
 }
 
 /// Creates the missing folders of Kea, as its packages do, and returns the created ones. If one

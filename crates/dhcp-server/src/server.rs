@@ -123,7 +123,7 @@ where
         tracing::warn!(
             target: DAEMON,
             id = "DHCPX_NOT_CONFINED",
-            "the server is less confined than it could be: {reason}"
+            "the server keeps rights that it does not need: {reason}"
         );
     }
     let ended = serve_until_stopped::<P>(settings);
@@ -160,7 +160,7 @@ fn warn_of_flags(name: &str, settings: &DaemonSettings) {
         tracing::warn!(
             target: DAEMON,
             id = "DHCPX_CB_REPAIR_MODE_ENABLED",
-            "repair mode (-R): the server answers no client and no lease ends"
+            "repair mode (-R): the server answers no client, and leases do not expire"
         );
     }
     if settings.terms.is_unrestricted {

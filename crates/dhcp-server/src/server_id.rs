@@ -127,8 +127,8 @@ fn read_or_set_aside(path: &Path, wall_s: u64) -> Result<Option<Vec<u8>>, Server
     tracing::warn!(
         target: DAEMON,
         id = "DHCP6_SERVERID_SET_ASIDE",
-        "{} contained no server identifier (bytes in hexadecimal with colons); it is {} now. To \
-         keep the old identifier, restore a copy of the file and restart: a new one makes clients \
+        "{} contained no DUID of the server (bytes in hexadecimal with colons); the new DUID is \
+         {}. To keep the old DUID, restore a copy of the file and restart: with a new one clients \
          request their leases again",
         path.display(),
         aside.display()

@@ -147,7 +147,7 @@ fn a_file_that_cannot_be_renamed_is_written_on() {
     storage.mount(live());
     for _ in 0..2 {
         thread.request_cleanup();
-        problems_until(&thread, "lease file not rotated: cannot rename");
+        problems_until(&thread, "lease file not rotated, so it keeps growing: cannot rename");
     }
     assert!(thread.failure().is_none() && !thread.has_given_up());
     let log = thread.shard(0);
@@ -186,7 +186,7 @@ fn a_file_that_another_server_has_taken_is_left_to_it() {
     storage.rename(&beside(".other"), live()).unwrap();
     let other = opened(&storage, live());
     assert!(other.lock().unwrap());
-    let problems = problems_until(&thread, "another server has open");
+    let problems = problems_until(&thread, "another server uses");
     assert!(!problems.iter().any(|problem| problem.contains("anew")), "{problems:?}");
     while !thread.has_given_up() {
         thread.wake();
@@ -220,7 +220,7 @@ fn a_full_disk_is_tried_again_as_often_as_configured() {
     log.submit(at_ms(2));
     problems_until(&thread, "not rewritten");
     storage.set_capacity(None);
-    problems_until(&thread, "rewritten from memory");
+    problems_until(&thread, "rewritten from the leases in memory");
     assert!(log.settled() >= epoch && !thread.has_given_up());
     assert_eq!(open(&copy_of(&storage)).1, *table.lock().unwrap());
 }

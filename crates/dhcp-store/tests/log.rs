@@ -263,8 +263,8 @@ fn a_torn_row_is_cut_off_and_a_bad_one_named() {
     let message = refused.to_string();
     assert!(
         message.ends_with(
-            ":5: number of values does not match the \
-                               header\n/leases/leases4.csv:6: cannot read hwaddr"
+            ":5: the number of values does not match the header\n/leases/leases4.csv:6: cannot \
+             read hwaddr"
         ),
         "{message}"
     );
@@ -422,7 +422,7 @@ fn a_log_that_failed_goes_on_from_a_snapshot() {
             thread.take_problems(),
             [
                 format!("cannot write {LIVE}: a failure by plan"),
-                "lease file rewritten from memory".to_owned()
+                "lease file rewritten from the leases in memory".to_owned()
             ]
         );
         thread.stop().unwrap();

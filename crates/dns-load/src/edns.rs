@@ -20,7 +20,8 @@ const OPTIONS_BYTES_MAX: usize = 4_096;
 /// Flags for the OPT record of every query.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct EdnsArgs {
-    /// UDP payload size that EDNS offers to the server; 0 leaves EDNS out [default: 4096]
+    /// UDP payload size in bytes that queries offer by EDNS; 0 sends queries without EDNS [default:
+    /// 4096]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     edns: Option<u16>,
     /// UDP payload size in bytes that queries offer where `--edns` is not given.

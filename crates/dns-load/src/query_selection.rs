@@ -23,11 +23,11 @@ pub(crate) struct QuerySelectionArgs {
     /// standard input
     #[arg(long, short = 'd', value_name = "FILE", conflicts_with = "query")]
     queries: Option<PathBuf>,
-    /// Replay the queries of a capture at their recorded times; with --rate stretched to that mean
-    /// rate
+    /// Replay the queries of a capture at their recorded times; with --rate the times are stretched
+    /// to that mean rate
     #[arg(long, requires = "queries", conflicts_with = "shape")]
     replay_times: bool,
-    /// Query to send when there is no -d, a name and a type
+    /// Query to send when there is no -d: a name and a type, as in `example.com AAAA`
     #[arg(long, value_name = "QUERY", default_value = ONE_QUERY)]
     query: String,
     /// Send the query of Farsight's benchmark of 2015: www.google.com AAAA with RD and EDNS 4096, a

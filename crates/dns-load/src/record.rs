@@ -302,8 +302,8 @@ impl DnsLoadReport {
         let Some(tcp) = &self.connections else { return Ok(()) };
         writeln!(
             f,
-            "tcp        asked again {}, opened {}, reopened {}, failed {}, ended {}, retired {}, \
-             cut off {}, unsent {}",
+            "tcp        repeated over TCP {}, opened {}, reopened {}, failed {}, ended {}, retired \
+             {}, cut off {}, unsent {}",
             self.answers.asked_again,
             tcp.opened,
             tcp.reopened,

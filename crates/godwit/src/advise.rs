@@ -33,7 +33,7 @@ pub(crate) struct AdviseArgs {
     /// Configuration file to judge
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Lease file (CSV, as of memfile or `db dump`), to find nearly full pools
+    /// Lease file in Kea's CSV format (of memfile or `godwit db dump`), to find nearly full pools
     #[arg(long, value_name = "FILE")]
     leases: Option<PathBuf>,
     /// Result folder of `godwit lab run`, to check whether the server can renew all leases
@@ -138,7 +138,7 @@ fn read_measured_rate(
     let highest = lab::stored::highest(folder, server).map_err(|error| error.to_string())?;
     if (highest.protocol == MeasuredProtocol::Dhcp6) != is_v6 {
         return Err(format!(
-            "{} is of {}, the configuration is of {}",
+            "result {} is of {}, but the configuration is of {}",
             folder.display(),
             protocol(!is_v6),
             protocol(is_v6)

@@ -37,13 +37,13 @@ pub(crate) struct CapacityArgs {
     /// Clients replaced by new ones per day, percent of all
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = number)]
     churn: f64,
-    /// Clients that renew more often than at T1, percent of all
+    /// Clients that renew more often than at T1 (chatty clients), percent of all
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
     chatty: f64,
     /// Factor by which chatty clients renew more often
     #[arg(long, value_name = "TIMES", default_value = "10", value_parser = number)]
     chatty_times: f64,
-    /// Commands per second that read or write a lease
+    /// Control commands per second that read or write a lease, such as lease4-get
     #[arg(long, value_name = "RATE", default_value = "0", value_parser = number)]
     api_calls: f64,
     /// High availability mode; the table is for the busiest server
@@ -187,7 +187,7 @@ fn measured_rate(text: &str) -> Result<f64, String> {
             let json: Value =
                 serde_json::from_str(&document).map_err(|error| format!("{text}: {error}"))?;
             if json["generator_limited"] == true {
-                return Err(format!("{text}: the generator was the limit, not the server"));
+                return Err(format!("{text}: the generator limited the rate, not the server"));
             }
             json["completed_per_s"].as_f64()
         }

@@ -28,7 +28,7 @@ enum DbCommand {
     Init {
         #[command(flatten)]
         connection: DatabaseConnectionArgs,
-        /// Version of the tables to create; a Kea server accepts only those of its own version
+        /// Version of Kea's tables to create; a Kea server accepts only those of its own version
         #[arg(long, value_enum, default_value = "current")]
         schema: SchemaName,
     },
@@ -45,7 +45,7 @@ enum DbCommand {
         #[command(flatten)]
         connection: DatabaseConnectionArgs,
     },
-    /// Recount all leases for the statistics of servers (kea-admin stats-recount)
+    /// Count all leases again, for the tables of statistics (kea-admin stats-recount)
     Recount {
         #[command(flatten)]
         connection: DatabaseConnectionArgs,
@@ -115,8 +115,8 @@ struct DatabaseConnectionArgs {
     /// Key of the client certificate for TLS
     #[arg(long, value_name = "FILE", requires = "cert_file")]
     key_file: Option<PathBuf>,
-    /// Required level of TLS with the database server: disable, prefer, require, verify-ca or
-    /// verify-full [default: verify-ca with a trust anchor]
+    /// Level of TLS with the database server, as in Kea's ssl-mode: disable, prefer, require,
+    /// verify-ca or verify-full [default: verify-ca with a trust anchor]
     #[arg(long, value_name = "MODE", value_parser = ssl_mode)]
     ssl_mode: Option<DatabaseSslMode>,
     /// Accepted for kea-admin command lines; no scripts are needed
@@ -143,8 +143,11 @@ struct DbFamilyArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum BackendName {
+    /// MariaDB or MySQL server
     Mysql,
+    /// PostgreSQL server
     Pgsql,
+    /// SQLite file
     Sqlite,
 }
 
@@ -287,7 +290,7 @@ fn open(connection: &DatabaseConnectionArgs, may_create: bool) -> Result<Databas
 fn ssl_mode(name: &str) -> Result<DatabaseSslMode, String> {
     DatabaseSslMode::from_name(name).ok_or_else(|| {
         let names = DatabaseSslMode::ALL.map(DatabaseSslMode::name).join(", ");
-        format!("one of these is meant: {names}")
+        format!("must be one of: {names}")
     })
 }
 

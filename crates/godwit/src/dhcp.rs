@@ -14,7 +14,7 @@ use crate::dhcp_check::{ConfigurationCheck, print_text};
 #[derive(Debug, clap::Args)]
 #[command(disable_version_flag = true, arg_required_else_help = true)]
 pub(crate) struct DhcpServerArgs {
-    /// Serve with configuration FILE
+    /// Serve with Kea configuration FILE
     #[arg(short = 'c', value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Check FILE, print all errors and warnings, and exit: with 2 if -c would refuse to start. A
@@ -27,11 +27,11 @@ pub(crate) struct DhcpServerArgs {
     /// Receive on this UDP port instead of the standard one (dhcp4: 67, dhcp6: 547)
     #[arg(short = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    /// Send all replies to this UDP port
+    /// Send all replies to this UDP port instead of the standard ones
     #[arg(short = 'P', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) client_port: Option<u16>,
-    /// Start although the configuration uses NAME, which is not supported and unsafe to ignore (see
-    /// -t)
+    /// Start although the configuration uses the feature NAME, which is not supported and unsafe to
+    /// ignore; -t prints the names
     #[arg(long, value_name = "NAME", value_delimiter = ',', hide_possible_values = true,
           value_parser = PossibleValuesParser::new(dhcp_config::inactive_feature_names()))]
     pub(crate) accept_inactive: Vec<String>,
@@ -41,7 +41,7 @@ pub(crate) struct DhcpServerArgs {
     /// Skip invalid subnets and reservations, with a warning each, and serve the rest
     #[arg(long)]
     pub(crate) lenient: bool,
-    /// Log statistics every ten seconds
+    /// Log the statistics of the server every ten seconds
     #[arg(short = 'd')]
     pub(crate) debug: bool,
     /// Print the compatible version of Kea and exit

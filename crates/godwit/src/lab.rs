@@ -102,19 +102,19 @@ struct LabRunArgs {
     /// [default: the plan's server.pool_size]
     #[arg(long, value_name = "COUNT", requires = "target", value_parser = clap::value_parser!(u32).range(2..))]
     pool_size: Option<u32>,
-    /// Connection of generator and server [default: the plan's]
+    /// Network between load generator and server [default: the plan's]
     #[arg(long, value_name = "HOW")]
     topology: Option<TopologyArg>,
-    /// Longest time of the whole run in seconds; a short one reduces the number of rounds [default:
-    /// no limit; the time is printed before the run]
+    /// Longest time of the whole run in seconds; a short one reduces the number of rounds, searches
+    /// of every server [default: no limit; the time is printed before the run]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     time_budget: Option<u32>,
     /// Number of whole measurements of every server, for plans that repeat them [default: the
     /// plan's]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: Option<u32>,
-    /// Quick look: half as long trials, every second step of a ramp, at most two rounds or four
-    /// runs; suites and DCCP plans are also shortened
+    /// Quick look with wider intervals: half as long trials, at most two rounds or four runs, every
+    /// second step of a ramp of rising rates (DNS); suites and DCCP plans are also shortened
     #[arg(long)]
     quick: bool,
     /// Do not check whether other programs use the processors before each plan
@@ -167,7 +167,8 @@ struct JsonArgs {
     json: bool,
 }
 
-/// Echo datagrams, to measure the highest rate that kernel and generator reach.
+/// Send every datagram back (limit responder), to measure the highest rate that kernel and load
+/// generator reach.
 ///
 /// Exit codes: 0 ended by SIGTERM or SIGINT; 1 the address cannot be used; 2 bad arguments.
 #[derive(Debug, clap::Args)]

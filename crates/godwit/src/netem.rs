@@ -37,7 +37,7 @@ struct NetemRunArgs {
     /// for a TUN device, which is made if it is missing
     #[arg(long, num_args = 2, required = true, value_names = ["INTERFACE", "INTERFACE"])]
     between: Vec<LinkInterface>,
-    /// Link properties in both directions
+    /// Link properties in both directions, in the words of tc-netem(8) and tc-tbf(8)
     #[arg(value_name = "WORDS", allow_negative_numbers = true)]
     words: Vec<String>,
     /// Link properties from the first interface to the second, instead of WORDS

@@ -16,7 +16,8 @@ use ubench::{
 /// Measure lease stores: create, search, update and delete, with and without durability.
 ///
 /// Without a store: all that need no server, both as the DHCP server uses them and as dhcp-ubench
-/// of 2012 did. Rows take turns, run after run; a rate is all operations divided by all time.
+/// of 2012 did. Each combination of store and settings is a row of the result; rows are measured in
+/// turn, run after run. A rate is all operations divided by all time.
 ///
 /// Exit codes: 0 done; 1 a step failed; 2 bad arguments.
 #[derive(Debug, clap::Args)]
@@ -44,10 +45,10 @@ pub(crate) struct UbenchArgs {
     /// Password for the running mysql or pgsql server; visible to other users on the command line
     #[arg(short = 'p', long, value_name = "PASSWORD", default_value = "")]
     password: String,
-    /// Records in each run [default: chosen per row]
+    /// Lease records in each run [default: chosen for each row by the speed of its store]
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..100_000_000))]
     records: Option<u32>,
-    /// Durable (synchronous) operation, yes or no [default: both]
+    /// Durable operation, in which each change is flushed to the disk, yes or no [default: both]
     #[arg(short = 's', long, value_name = "YES|NO", value_parser = yes)]
     sync: Option<bool>,
     /// Show progress, yes or no [default: yes on a terminal; with --compat yes]
@@ -77,13 +78,14 @@ pub(crate) struct UbenchArgs {
     /// Journal mode of sqlite; only with --schema ubench-2012
     #[arg(long, value_enum, value_name = "MODE", value_delimiter = ',')]
     journal: Vec<JournalName>,
-    /// Also measure each store's third flush setting
+    /// Also measure each store's third flush setting: memfile interval 1 s, sqlite
+    /// synchronous=NORMAL, mysql innodb_flush_log_at_trx_commit=0, pgsql unlogged tables
     #[arg(long)]
     settings: bool,
-    /// Number of measured runs of each row
+    /// Number of measured runs of each combination of store and settings
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u32).range(1..1000))]
     runs: u32,
-    /// Skip the warm-up run
+    /// Skip the shorter warm-up run of each row, which does not count
     #[arg(long)]
     no_warm_up: bool,
     /// Seed of the order of operations
@@ -114,10 +116,15 @@ pub(crate) struct UbenchArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum StoreName {
+    /// Lease table in memory, without a file or database
     Memory,
+    /// Lease file in Kea's format
     Memfile,
+    /// SQLite database in a file
     Sqlite,
+    /// MariaDB or MySQL server
     Mysql,
+    /// PostgreSQL server
     Pgsql,
 }
 
@@ -149,18 +156,22 @@ fn sharing(word: &str) -> Result<TransactionSharing, String> {
     match (word, word.parse()) {
         ("adaptive", _) => Ok(TransactionSharing::Adaptive),
         (_, Ok(count)) if count > 0 => Ok(TransactionSharing::Fixed(count)),
-        _ => Err("a number above 0, or adaptive".to_owned()),
+        _ => Err("must be a number above 0, or adaptive".to_owned()),
     }
 }
 
 /// Checks the name of a storage engine of mysql, which goes into an SQL statement unchanged.
 fn engine(word: &str) -> Result<String, String> {
     let is_name = !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric());
-    if is_name { Ok(word.to_owned()) } else { Err("the name of a storage engine".to_owned()) }
+    if is_name {
+        Ok(word.to_owned())
+    } else {
+        Err("must be the name of a storage engine, such as InnoDB".to_owned())
+    }
 }
 
 fn milliseconds(word: &str) -> Result<Duration, String> {
-    let wrong = || "milliseconds, at most 10000".to_owned();
+    let wrong = || "must be a number of milliseconds, 10000 at most".to_owned();
     let value: f64 = word.parse().map_err(|_| wrong())?;
     if (0.0..=10_000.0).contains(&value) {
         Ok(Duration::from_secs_f64(value / 1e3))

@@ -74,7 +74,7 @@ fn text_names_place_reason_cost_source_and_change() {
     let file = planted("one-thread.conf");
     let (_, text, error) = outcome(&[&file, "--share", "10%"]);
     let lines: Vec<&str> = text.lines().collect();
-    let first = format!("{file}:5:5: multi-threading-off: one thread does the work");
+    let first = format!("{file}:5:5: multi-threading-off: one thread serves all clients");
     assert!(lines[0].starts_with(&first), "{text}");
     let cost = "    cost: 38.4 %: 11,686 leases/s on one thread, 18,977 on several, memfile";
     assert_eq!(lines[1], cost);
@@ -161,7 +161,7 @@ fn a_stored_result_tells_whether_lease_times_can_be_carried() {
     assert_eq!(faults(&with), ["many-subnets"]);
     let (code, _, error) = outcome(&[&planted("clean6.conf"), "--measured", slow]);
     assert_eq!(code, Some(2));
-    assert!(error.contains("is of DHCPv4, the configuration is of DHCPv6"), "{error}");
+    assert!(error.contains("is of DHCPv4, but the configuration is of DHCPv6"), "{error}");
     // A result that the lab made.
     let real = Path::new(&crate_file("report", "summary.json")).parent().map(Path::to_owned);
     let real = real.expect("the file lies in a folder");

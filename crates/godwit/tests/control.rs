@@ -249,8 +249,10 @@ fn commands_do_not_stop_packets_and_a_disabled_service_does() {
     // With a period the service comes back by itself.
     let disable = json!({ "command": "dhcp-disable", "arguments": { "max-period": 1 } });
     assert_eq!(command(&socket, &disable)["result"], 0);
-    server.wait_for("the service is disabled");
-    assert!(common::waited_until(|| server.log().matches("the service is enabled").count() == 2));
+    server.wait_for("the DHCP service is disabled");
+    assert!(common::waited_until(
+        || server.log().matches("the DHCP service is enabled").count() == 2
+    ));
     assert!(exchange("mac=00:0c:01:00:03:00"));
     server.stop();
 }
@@ -488,7 +490,10 @@ fn what_older_lease_files_keep_of_relay_agents_has_the_present_form_once_loaded(
             "arguments": { "ip-address": address } });
         let answer = command(&socket, &ask);
         let log = server.stop();
-        assert!(log.contains("1 row had relay information in an older form"), "{log}");
+        assert!(
+            log.contains("1 row had relay agent information in the form of an older Kea"),
+            "{log}"
+        );
         answer["arguments"]["user-context"].clone()
     };
     let v4 = shown(

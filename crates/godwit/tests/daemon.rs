@@ -55,7 +55,7 @@ fn a_sound_configuration_passes_the_check_and_a_broken_one_names_every_problem()
     let missing = refused(&["-c"], &folder.path().join("none.conf"));
     assert_eq!(missing.status.code(), Some(2));
     assert!(
-        output_text(&missing).contains("cannot read the configuration"),
+        output_text(&missing).contains("cannot read configuration"),
         "{}",
         output_text(&missing)
     );

@@ -85,7 +85,8 @@ impl FullDiskSetup {
     /// again.
     fn is_failing(&mut self) -> bool {
         let log = self.server.log();
-        let (failed, goes_on) = (log.rfind("cannot write"), log.rfind("rewritten from memory"));
+        let (failed, goes_on) =
+            (log.rfind("cannot write"), log.rfind("rewritten from the leases in memory"));
         self.server.has_ended() || failed > goes_on
     }
 
@@ -218,7 +219,7 @@ fn a_server_that_is_to_go_on_is_silent_until_there_is_room_and_loses_nothing() {
         says_why(&setup.server.log(), &setup.folder.path().join("small/leases.csv"));
         assert_eq!(setup.exchanges(), 0, "nothing is acknowledged that cannot be written");
         fs::remove_file(setup.disk.file("filler")).expect("it is there");
-        setup.server.wait_for("lease file rewritten from memory");
+        setup.server.wait_for("lease file rewritten from the leases in memory");
         // The server drops waiting replies when the file fails, not later.
         let goes_through = (0..3).any(|_| setup.exchanges() == BATCH as usize);
         assert!(goes_through, "{}", setup.server.log());

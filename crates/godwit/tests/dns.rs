@@ -584,8 +584,8 @@ fn letters_and_host_names_are_taken_as_by_dnsperf() {
     assert_eq!(number(&record, "/exchanges/due"), 1_000);
     assert_eq!(number(&record, "/exchanges/lost"), 0, "{record}");
     for (words, expected_text) in [
-        (&["-s", "no such host", "-Q", "1"][..], "neither an address nor a host"),
-        (&["-s", "127.0.0.1:x", "-Q", "1"], "x is no port"),
+        (&["-s", "no such host", "-Q", "1"][..], "neither an address nor the name of a known host"),
+        (&["-s", "127.0.0.1:x", "-Q", "1"], "x is not a port"),
     ] {
         let output = load(words);
         assert_eq!(output.status.code(), Some(2));

@@ -99,7 +99,9 @@ fn a_regression_beyond_the_margin_ends_with_3_and_nothing_else_does() {
     let (code, out, err) = gate("2025-half", &["--margin", "10"]);
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(
-        out.contains("regressed: godwit-none, highest rate as share of the limit's: 0.500"),
+        out.contains(
+            "regressed: godwit-none, highest rate as share of the limit responder's: 0.500"
+        ),
         "{out}"
     );
     assert!(out.contains("by a margin of 10 %: regressed\n"), "{out}");

@@ -213,7 +213,12 @@ fn server_text(server: &ServerComparison) -> String {
     );
     let name = if a.is_interval && b.is_interval { "95 % interval" } else { "rounds" };
     line(name, range(a), range(b), String::new());
-    line("as share of the limit's", String::new(), String::new(), ratio(&server.of_limit));
+    line(
+        "as share of the limit responder's",
+        String::new(),
+        String::new(),
+        ratio(&server.of_limit),
+    );
     let optional = |rate: Option<f64>| rate.map(grouped).unwrap_or_default();
     line(
         "per CPU-second",
@@ -222,7 +227,7 @@ fn server_text(server: &ServerComparison) -> String {
         ratio(&server.leases_per_cpu_s),
     );
     let of_limit = ratio(&server.cpu_of_limit);
-    line("  as share of the limit's", String::new(), String::new(), of_limit);
+    line("  as share of the limit responder's", String::new(), String::new(), of_limit);
     line(
         "p50/p99/p99.9 at half, ms",
         latency(a.latency_half),

@@ -268,7 +268,8 @@ fn shortfalls(
     for result in summary.results.iter().filter(|result| result.leases_per_s.is_none()) {
         shortfalls.push(match result.loses_at_every_rate {
             Some(least) => format!(
-                "{}: it never meets {} %, as it misses {:.1} % or more at every rate.",
+                "{}: it never meets the criterion of at most {} % missed exchanges, as it misses \
+                 {:.1} % or more at every rate.",
                 result.server,
                 summary.plan.search.loss_percent,
                 least * 100.0

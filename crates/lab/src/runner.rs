@@ -187,9 +187,14 @@ impl RunExecution<'_> {
             let began_s = self.bench.elapsed_s();
             if round > 0 && began_s + needed_s > until_s {
                 self.out.warnings.push(if self.plan.has_runs() {
-                    "Time ran short: later runs were left out.".to_owned()
+                    "Time ran short: later runs were left out; a longer --time-budget has room for \
+                     more."
+                        .to_owned()
                 } else {
-                    format!("Time ran short: {round} of {rounds} rounds were run.")
+                    format!(
+                        "Time ran short: {round} of {rounds} rounds were run; a longer \
+                         --time-budget has room for more."
+                    )
                 });
                 break;
             }
@@ -394,8 +399,8 @@ impl RunExecution<'_> {
             if self.bench.elapsed_s() + dwell_s * AVALANCHE_SHARE > self.measuring_s() {
                 let label = self.subjects[subject].label();
                 let left_out = format!(
-                    "Time ran short: {label} was not measured with all clients \
-                                        at once."
+                    "Time ran short: the trial in which all clients begin at once was left out for \
+                     {label}."
                 );
                 self.out.warnings.push(left_out);
                 continue;

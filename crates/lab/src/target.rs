@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn addresses_that_are_none_are_refused() {
         for (server, why) in [
-            ("no such host", "neither an address nor a host that is known"),
+            ("no such host", "neither an address nor the name of a known host"),
             ("0.0.0.0", "not the address of one machine"),
             ("255.255.255.255", "not the address of one machine"),
             ("239.1.1.1", "not the address of one machine"),

@@ -144,7 +144,7 @@ impl fmt::Display for DirectionReport {
         )?;
         writeln!(
             f,
-            "  lost {}, duplicated {}, reordered {}, corrupted {}, marked {}",
+            "  lost {}, duplicated {}, reordered {}, corrupted {}, marked by ECN {}",
             self.lost, self.duplicated, self.reordered, self.corrupted, self.marked
         )?;
         writeln!(
@@ -167,7 +167,7 @@ impl fmt::Display for DirectionReport {
         if count > 0 {
             writeln!(
                 f,
-                "  late by {median_us} us (median), {p99_us} us (99 %), {max_us} us (maximum)"
+                "  sent late by {median_us} us (median), {p99_us} us (99 %), {max_us} us (maximum)"
             )?;
         }
         Ok(())

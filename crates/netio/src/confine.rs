@@ -116,7 +116,10 @@ pub fn restrict_files(folders: &[PathBuf]) -> Result<(), String> {
         ruleset = ruleset.add_rule(PathBeneath::new(opened, writing)).map_err(failed)?;
     }
     match ruleset.restrict_self().map_err(failed)?.ruleset {
-        RulesetStatus::NotEnforced => Err("this kernel has no Landlock".to_owned()),
+        RulesetStatus::NotEnforced => {
+            Err("this kernel has no Landlock, which restricts the files that a process can write"
+                .to_owned())
+        }
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
     }
 }

@@ -24,8 +24,9 @@ pub fn need(count: u64) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{count} sockets and up to {OTHERS} other files take a limit of {wanted}, but the hard limit is {hard}: as root, \
-         `ulimit -Hn {wanted}` in this shell or `prlimit --nofile={wanted} COMMAND` raises it"
+        "{count} sockets and up to {OTHERS} other files need a limit of {wanted} open files, but \
+         the hard limit is {hard}: as root, `ulimit -Hn {wanted}` in this shell or `prlimit \
+         --nofile={wanted} COMMAND` raises it"
     ))
 }
 

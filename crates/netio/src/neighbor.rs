@@ -26,8 +26,8 @@ pub fn known(address: IpAddr) -> Result<Option<[u8; 6]>, NetError> {
 #[must_use]
 pub fn unknown(server: IpAddr) -> String {
     format!(
-        "the hardware address of {server} is not in the kernel's ARP table: state it, or that of the \
-         router on the way there, with --server-mac"
+        "the hardware address of {server} is not in the kernel's ARP table: give it, or that of \
+         the router on the way to the server, with --server-mac"
     )
 }
 
@@ -48,7 +48,7 @@ fn in_table(table: &str, address: IpAddr) -> Option<[u8; 6]> {
 /// `InvalidInput` for anything else.
 pub fn parse_mac(text: &str) -> io::Result<[u8; 6]> {
     let wrong = || {
-        let message = "six octets in hexadecimal with colons between them are expected";
+        let message = "six bytes in hexadecimal with colons between them are expected";
         io::Error::new(io::ErrorKind::InvalidInput, message)
     };
     let octet = |digits: &str| match digits.len() {

@@ -17,20 +17,20 @@ pub fn endpoint(
 ) -> Result<SocketAddr, String> {
     if let Ok(exact) = text.parse::<SocketAddr>() {
         if !is_wanted(exact.ip()) {
-            return Err(format!("{text}: has no address of the wanted version of IP"));
+            return Err(format!("{text}: has no address of the wanted IP version"));
         }
         return Ok(exact);
     }
     let (host, own_port) = parts(text)?;
     let port = own_port.or(port).ok_or_else(|| format!("{text}: a port is missing, :PORT"))?;
     let addresses = (host, port).to_socket_addrs();
-    let addresses =
-        addresses.map_err(|_| format!("{text}: neither an address nor a host that is known"))?;
+    let addresses = addresses
+        .map_err(|_| format!("{text}: neither an address nor the name of a known host"))?;
     let mut addresses = addresses.peekable();
     let has_any = addresses.peek().is_some();
     match addresses.find(|address| is_wanted(address.ip())) {
         Some(address) => Ok(address),
-        None if has_any => Err(format!("{text}: has no address of the wanted version of IP")),
+        None if has_any => Err(format!("{text}: has no address of the wanted IP version")),
         None => Err(format!("{text}: has no address")),
     }
 }
@@ -47,14 +47,14 @@ pub fn with_port(text: &str) -> Result<SocketAddr, String> {
 
 /// Splits `text` into the host and the port, if it has one.
 fn parts(text: &str) -> Result<(&str, Option<u16>), String> {
-    let wrong = |port: &str| format!("{text}: {port} is no port, which is a number up to 65535");
+    let wrong = |port: &str| format!("{text}: {port} is not a port, which is a number up to 65535");
     let read = |port: &str| port.parse::<u16>().map_err(|_| wrong(port));
     if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest.split_once(']').ok_or_else(|| format!("{text}: ] is missing"))?;
         let port = match rest.strip_prefix(':') {
             Some(port) => Some(read(port)?),
             None if rest.is_empty() => None,
-            None => return Err(format!("{text}: after ] only :PORT may stand")),
+            None => return Err(format!("{text}: after ] only :PORT may follow")),
         };
         return Ok((host, port));
     }
@@ -91,12 +91,12 @@ mod tests {
     fn what_is_wrong_is_said() {
         for (text, words) in [
             ("127.0.0.1", "a port is missing"),
-            ("127.0.0.1:x", "x is no port"),
-            ("127.0.0.1:65536", "65536 is no port"),
+            ("127.0.0.1:x", "x is not a port"),
+            ("127.0.0.1:65536", "65536 is not a port"),
             ("[::1", "] is missing"),
             ("[::1]53", "only :PORT"),
             (":53", "is missing"),
-            ("256.0.0.1:53", "neither an address nor a host"),
+            ("256.0.0.1:53", "neither an address nor the name of a known host"),
         ] {
             let error = with_port(text).unwrap_err();
             assert!(error.contains(words) && error.starts_with(text), "{error}");

@@ -66,7 +66,7 @@ impl FromStr for ScopedAddress {
             None => (text, None),
         };
         let address: IpAddr =
-            address.parse().map_err(|error| format!("{address} is no address: {error}"))?;
+            address.parse().map_err(|error| format!("{address} is not an address: {error}"))?;
         let Some(zone) = zone else { return Ok(address.into()) };
         if !takes_scope(address) {
             return Err(format!("{address} is not link-local, so it takes no interface ({zone})"));

@@ -45,7 +45,7 @@ pub struct TrafgenArgs {
     /// Random seed; each further processor adds one [default: from the clock]
     #[arg(short = 'E', long = "seed", value_name = "NUMBER", value_parser = seed)]
     pub(crate) seed: Option<u32>,
-    /// Choose packets at random instead of in turn
+    /// Choose packets of the file at random instead of in turn
     #[arg(short = 'r', long = "rand")]
     pub(crate) is_shuffled: bool,
     /// Send through the queueing discipline (tc) of the interface
@@ -84,7 +84,7 @@ pub struct TrafgenArgs {
     /// Print the parsed packet file
     #[arg(short = 'V', long)]
     pub(crate) verbose: bool,
-    /// Leave out the figures of each processor
+    /// Leave out the final figures of each processor
     #[arg(short = 'C', long)]
     pub(crate) no_cpu_stats: bool,
     /// Print an example packet file

@@ -357,7 +357,8 @@ fn announce(args: &TrafgenArgs, input: &GeneratorInput) -> Result<(), GeneratorE
 fn describe(input: &GeneratorInput) -> String {
     let mut text = String::new();
     for (number, packet) in input.program.packets.iter().enumerate() {
-        let kind = if packet.is_dynamic() { "changes from frame to frame" } else { "stays" };
+        let kind =
+            if packet.is_dynamic() { "different in each frame" } else { "the same in each frame" };
         let cpus = match packet.cpus {
             Some((first, last)) => format!(", processors {first} to {last}"),
             None => String::new(),

@@ -109,7 +109,7 @@ fn facts(result: &ServerResult, summary: &RunSummary) -> Markup {
                 dd { (format::rate(all.clients as f64)) " clients in " (format::seconds(all.took_s)) }
             }
             @if let (Some(share), Some(limit)) = (result.share_of_limit, &summary.limit) {
-                dt { "of the limit" }
+                dt { "of the limit responder" }
                 dd title={ "limit responder: " (format::rate(limit.leases_per_s)) " " (yields) "/s" } {
                     (bar(share)) (format::percent(share))
                 }

@@ -47,9 +47,9 @@ pub(super) fn body(comparison: &Comparison) -> Markup {
                 p {
                     "The two results were not measured in turn, so every change between them is in "
                     "their ratio. The page first checks for the changes that it can know: plan, "
-                    "segmentation, machine, tool, durability, noise, stolen time, and the limit of "
-                    "kernel and generator. Figures as shares of the limit leave out changes that "
-                    "made the whole machine slower or faster."
+                    "segmentation, machine, tool, durability, noise, stolen time, and the rate of "
+                    "the limit responder. Figures as shares of that rate leave out changes that made "
+                    "the whole machine slower or faster."
                 }
             }
         }
@@ -114,7 +114,7 @@ fn ratio_rows(comparison: &Comparison) -> Vec<RatioRow> {
         let bound = ratios::bound(server.b.is_at_least, server.a.is_at_least);
         for (what, interval, bound) in [
             ("highest rate", server.leases_per_s, bound),
-            ("of the limit", server.of_limit, bound),
+            ("of the limit responder", server.of_limit, bound),
             ("per CPU-second", server.leases_per_cpu_s, ""),
         ] {
             if let Some(interval) = interval {
@@ -186,10 +186,10 @@ fn figures_table(index: usize, server: &ServerComparison) -> Markup {
                     (row("highest rate, per second", rate(a), rate(b), times(server.leases_per_s.as_ref())))
                     (row(range_name(a, b), range(a), range(b), String::new()))
                     tr class="values" { td { "every run or round" } td.n { (values(a)) } td.n { (values(b)) } td {} }
-                    (row("as share of the limit's", String::new(), String::new(), times(server.of_limit.as_ref())))
+                    (row("highest rate, as share of the limit responder's", String::new(), String::new(), times(server.of_limit.as_ref())))
                     (row("per CPU-second", optional(a.leases_per_cpu_s), optional(b.leases_per_cpu_s),
                         times(server.leases_per_cpu_s.as_ref())))
-                    (row("the same as share of the limit's", String::new(), String::new(),
+                    (row("per CPU-second, as share of the limit responder's", String::new(), String::new(),
                         times(server.cpu_of_limit.as_ref())))
                     (latencies("half load", a.latency_half, b.latency_half))
                     (row("missed at half load", share(a.latency_half), share(b.latency_half), String::new()))

@@ -239,7 +239,7 @@ fn charts(summary: &RunSummary) -> Markup {
                 "Load curve",
                 &html! {
                     "On the diagonal the server answers all offered exchanges on time. Hollow "
-                    "marks missed the criterion; level lines are the highest confirmed rates."
+                    "marks missed the criterion; horizontal lines: the highest confirmed rates."
                     @if let Some(variants) = page::variants(summary) { " " (variants) }
                 },
                 &html! {},
@@ -305,7 +305,7 @@ fn processor_load(summary: &RunSummary) -> Markup {
                     "A mark per trial, joined in the order of offered rates. Hollow marks missed "
                     "the criterion; marks that crowd show a server that answers no more at higher "
                     "offered rates. Load is the share of its processors that the server itself "
-                    "used, its share of interrupts included, stolen time left out. Level lines, if "
+                    "used, with its share of interrupts, without stolen time. Horizontal lines, if "
                     "within reach: the number of queries, and of answers of the measured size, "
                     "that Gigabit Ethernet carries."
                 },

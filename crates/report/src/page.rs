@@ -156,7 +156,8 @@ pub(super) fn method(summary: &RunSummary) -> Markup {
                 "/s, then by bisection to " (number(search.width_percent)) " %, with trials of "
                 (number(search.dwell_s)) " s; a trial of " (number(search.confirm_dwell_s))
                 " s confirms it. No unconfirmed rate is reported"
-                @if plan.has_runs() { ". " } @else { "; over several rounds the (lower) median is. " }
+                @if plan.has_runs() { ". " } @else { "; of several rounds the report has the \
+                                                      (lower) median. " }
                 (load(plan)) "; seed: " (plan.seed) "."
             }
             @if search.quiet_s > 0.0 {
@@ -240,7 +241,7 @@ fn load(plan: &Plan) -> String {
             if plan.clients.frames { AS_FRAMES } else { "in groups where the kernel can" },
             match plan.clients.turn_us {
                 0 => String::new(),
-                turn_us => format!(", in turns {turn_us} µs apart at least"),
+                turn_us => format!(", in send cycles at least {turn_us} µs apart"),
             }
         )
     } else {

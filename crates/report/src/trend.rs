@@ -143,7 +143,7 @@ fn chart(trend: &Trend, server: &str, index: usize, quantity: TrendQuantity) -> 
                         "95 % intervals, of runs in rounds the lowest and highest round. "
                     } @else { "95 % intervals, where there are any. " }
                     @if is_rate && points.iter().any(|p| p.run.is_baseline) {
-                        "The level line is the baseline. "
+                        "The horizontal line is the baseline. "
                     }
                     "The axis does not begin at 0."
                 },

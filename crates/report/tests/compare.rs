@@ -190,7 +190,7 @@ fn tools_and_durabilities_are_refused_and_versions_and_profiles_are_notes() {
     assert!(comparison.is_comparable);
     let notes = [
         "kea is 2.2.0 in A, 3.0.0 in B",
-        "the better variant differs: kea is multi-threaded",
+        "the variant with the higher rate differs: kea is multi-threaded",
         "Godwit is built with profile release in A, with profile dist in B",
     ];
     for words in notes {
@@ -220,9 +220,9 @@ fn a_machine_that_changed_its_speed_is_refused() {
             run.counts_as = run.counts_as.map(|rate| rate * factor);
         }
     };
-    refused(ReasonKind::Limit, "limit responder of B does 0.7", |b| slower(b, 0.75));
+    refused(ReasonKind::Limit, "limit responder has 0.7", |b| slower(b, 0.75));
     assert_eq!(reasons(|b| slower(b, 0.93)).0, []);
-    refused(ReasonKind::Limit, "limit responder of B does 0.", |b| {
+    refused(ReasonKind::Limit, "limit responder has 0.", |b| {
         slower(b, 0.5);
         let limit = b.limit.as_mut().unwrap();
         (limit.runs, limit.rounds) = (Vec::new(), Vec::new());

@@ -176,7 +176,7 @@ fn an_interrupted_run_keeps_what_is_done_and_says_so() {
     assert_eq!(summary.results[1].runs, whole.results[1].first_runs(5), "not void: undone");
     assert_eq!(summary.results[1].mean.unwrap().values, 5);
     assert_eq!(summary.ratios[0].leases_per_s.unwrap().pairs, 5);
-    assert_eq!(summary.warnings[0], "5 of 9 runs were done; the figures are of those.");
+    assert_eq!(summary.warnings[0], "5 of 9 runs were done; the figures come from these.");
 
     run.searches.retain(|end| end.round < 2);
     trials.retain(|trial| trial.round < 2);

@@ -221,7 +221,7 @@ fn judge_command(
 ) -> Result<(), String> {
     let answer = subject.command(&filled(command, variables)?)?;
     let answer: Value = serde_json::from_str(&answer)
-        .map_err(|error| format!("the answer is no JSON ({error}): {answer}"))?;
+        .map_err(|error| format!("the answer is not JSON ({error}): {answer}"))?;
     let faults: Vec<String> = step
         .expect
         .iter()

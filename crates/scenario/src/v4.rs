@@ -43,7 +43,7 @@ pub(crate) fn message(
     }
     let mut entries = Vec::new();
     for (code, values) in &step.options {
-        let code: u8 = code.parse().map_err(|_| format!("`{code}` is no option code"))?;
+        let code: u8 = code.parse().map_err(|_| format!("`{code}` is not an option code"))?;
         for value in values.all() {
             entries.push((code, octets(&filled(value, variables)?, "")?));
         }
@@ -75,7 +75,7 @@ fn header(
     let relay = step.relay.as_deref().unwrap_or(&scenario.relay);
     let giaddr = match relay {
         "" | "none" => Ipv4Addr::UNSPECIFIED,
-        text => text.parse().map_err(|_| format!("relay `{text}` is no IPv4 address"))?,
+        text => text.parse().map_err(|_| format!("relay `{text}` is not an IPv4 address"))?,
     };
     Ok(Dhcp4Header {
         op: if step.with.contains_key("op") { number("op", "u8")? as u8 } else { 1 },
@@ -98,7 +98,7 @@ fn type_code(name: &str) -> Result<u8, String> {
     match (message_type, name.parse()) {
         (Some(kind), _) => Ok(kind.code()),
         (None, Ok(code)) => Ok(code),
-        (None, Err(_)) => Err(format!("`{name}` is no DHCPv4 message")),
+        (None, Err(_)) => Err(format!("`{name}` is not a DHCPv4 message type")),
     }
 }
 
@@ -123,7 +123,8 @@ pub(crate) fn field(reply: &[u8], key: &str) -> Result<(Option<Vec<u8>>, &'stati
     let message = Message::parse(reply).map_err(|reason| format!("malformed: {reason:?}"))?;
     let address = |address: Ipv4Addr| (Some(address.octets().to_vec()), "ip");
     if let Some(code) = key.strip_prefix("option ") {
-        let code: u8 = code.trim().parse().map_err(|_| format!("`{code}` is no option code"))?;
+        let code: u8 =
+            code.trim().parse().map_err(|_| format!("`{code}` is not an option code"))?;
         let value = message.option(code).map(|value| value.octets().collect());
         return Ok((value, default_kind(code)));
     }

@@ -24,7 +24,7 @@ pub(crate) fn message(
     let mut inner = [0; MESSAGE_LEN_MAX];
     let name = step.send.as_deref().unwrap_or_default();
     let kind = MessageType::ALL.iter().find(|kind| kind.name() == name);
-    let kind = *kind.ok_or_else(|| format!("`{name}` is no DHCPv6 message"))?;
+    let kind = *kind.ok_or_else(|| format!("`{name}` is not a DHCPv6 message type"))?;
     let mut writer = MessageWriter::new(&mut inner, kind, xid & 0xff_ffff);
     if !step.options.contains_key("1") {
         let [high, low] = step.client.to_be_bytes();
@@ -34,7 +34,7 @@ pub(crate) fn message(
         writer.option(option::SERVERID, &octets(&filled("$server", variables)?, "hex")?);
     }
     for (code, values) in &step.options {
-        let code: u16 = code.parse().map_err(|_| format!("`{code}` is no option code"))?;
+        let code: u16 = code.parse().map_err(|_| format!("`{code}` is not an option code"))?;
         for value in values.all().iter().filter(|value| *value != "none") {
             writer.option(code, &octets(&filled(value, variables)?, "")?);
         }
@@ -58,7 +58,7 @@ fn put_ia(
     items: &[String],
     variables: &ScenarioVariables,
 ) -> Result<(), String> {
-    let iaid = iaid.parse().map_err(|_| format!("`{iaid}` is no IAID"))?;
+    let iaid = iaid.parse().map_err(|_| format!("`{iaid}` is not an IAID"))?;
     let mark = writer.ia(kind, iaid, 0, 0);
     for item in items {
         let item = filled(item, variables)?;
@@ -66,12 +66,12 @@ fn put_ia(
         let resource = words.next().unwrap_or_default();
         let mut lifetime = || words.next().map_or(Ok(0), str::parse);
         let (Ok(preferred_s), Ok(valid_s)) = (lifetime(), lifetime()) else {
-            return Err(format!("`{item}` has lifetimes that are no numbers"));
+            return Err(format!("`{item}` has lifetimes that are not numbers"));
         };
         let (address, len) = resource.split_once('/').unwrap_or((resource, "128"));
         let address: Ipv6Addr =
             address.parse().map_err(|_| format!("`{address}` is not an IPv6 address"))?;
-        let len = len.parse().map_err(|_| format!("`{len}` is no prefix length"))?;
+        let len = len.parse().map_err(|_| format!("`{len}` is not a prefix length"))?;
         match kind {
             IaKind::Pd => writer.ia_prefix(address, len, preferred_s, valid_s),
             IaKind::Na | IaKind::Ta => writer.ia_address(address, preferred_s, valid_s),
@@ -95,18 +95,18 @@ fn relayed(
     }
     let [high, low] = step.client.to_be_bytes();
     let peer = match step.with.get("peer") {
-        Some(text) => text.parse().map_err(|_| format!("peer `{text}` is no IPv6 address"))?,
+        Some(text) => text.parse().map_err(|_| format!("peer `{text}` is not an IPv6 address"))?,
         None => Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, u16::from_be_bytes([high, low])),
     };
     let mut octets_so_far = message.to_vec();
     let agents = core::iter::once(link).chain(step.further_relays.iter().map(String::as_str));
     for (hop_count, link) in (0..).zip(agents) {
-        let link = link.parse().map_err(|_| format!("relay `{link}` is no IPv6 address"))?;
+        let link = link.parse().map_err(|_| format!("relay `{link}` is not an IPv6 address"))?;
         let mut buffer = vec![0; MESSAGE_LEN_MAX];
         let mut writer = RelayWriter::forward(&mut buffer).level(hop_count, link, peer);
         if hop_count == 0 {
             for (code, value) in &step.relay_options {
-                let code = code.parse().map_err(|_| format!("`{code}` is no option code"))?;
+                let code = code.parse().map_err(|_| format!("`{code}` is not an option code"))?;
                 writer = writer.option(code, &octets(&filled(value, variables)?, "")?);
             }
         }
@@ -138,7 +138,7 @@ pub(crate) fn field(reply: &[u8], key: &str) -> Result<(Option<Vec<u8>>, &'stati
     let message = packet.message();
     let words: Vec<&str> = key.split_whitespace().collect();
     let code = |text: &str| -> Result<u16, String> {
-        text.parse().map_err(|_| format!("`{text}` is no option code"))
+        text.parse().map_err(|_| format!("`{text}` is not an option code"))
     };
     let number = |value: u32| Some(value.to_be_bytes().to_vec());
     match words[..] {
@@ -166,7 +166,7 @@ fn association(
     iaid: &str,
     rest: &[&str],
 ) -> Result<(Option<Vec<u8>>, &'static str), String> {
-    let iaid: u32 = iaid.parse().map_err(|_| format!("`{iaid}` is no IAID"))?;
+    let iaid: u32 = iaid.parse().map_err(|_| format!("`{iaid}` is not an IAID"))?;
     let Some(ia) = message.ias().find(|ia| ia.kind == kind && ia.iaid == iaid) else {
         return Ok((None, "u32"));
     };

@@ -90,7 +90,7 @@ fn parsed<T: core::str::FromStr>(text: &str) -> Result<T, String> {
 
 /// Converts an IPv6 prefix, `address/length`, to one byte of length and the address.
 fn prefix(text: &str) -> Result<Vec<u8>, String> {
-    let (address, len) = text.split_once('/').ok_or_else(|| format!("`{text}` is no prefix"))?;
+    let (address, len) = text.split_once('/').ok_or_else(|| format!("`{text}` is not a prefix"))?;
     let mut octets = vec![number::<u8>(len)?];
     octets.extend(parsed::<Ipv6Addr>(address)?.octets());
     Ok(octets)

@@ -197,8 +197,8 @@ fn add_notes(request: &UbenchParameters, rows: &[SubjectResult], notes: &mut Vec
     }
     if !request.flush_delay.is_zero() && has(&|subject| subject.backend == SubjectBackend::Sqlite) {
         notes.push(
-            "SQLite's flushes are delayed by a pause after each flush of its log, with the tables \
-             of 2012 after each commit"
+            "SQLite's flushes are delayed by a pause after each flush of its log, with --schema \
+             ubench-2012 after each commit"
                 .to_owned(),
         );
     }
@@ -208,7 +208,7 @@ fn add_notes(request: &UbenchParameters, rows: &[SubjectResult], notes: &mut Vec
             && subject.tables == Tables::Ubench2012
     }) {
         notes.push(
-            "SQLite does not count its flushes: with the tables of 2012 transactions are counted \
+            "SQLite does not count its flushes: with --schema ubench-2012 transactions are counted \
              instead, each of which synchronous=FULL flushes"
                 .to_owned(),
         );
@@ -221,7 +221,8 @@ fn add_notes(request: &UbenchParameters, rows: &[SubjectResult], notes: &mut Vec
     }
     if has(&|subject| subject.tables == Tables::Ubench2012) {
         notes.push(
-            "the tables of 2012 have only an index of addresses, so other searches scan all rows"
+            "the tables of dhcp-ubench of 2012 have only an index of addresses, so other searches \
+             scan all rows"
                 .to_owned(),
         );
     }

@@ -257,19 +257,25 @@ impl BenchmarkSubject {
             return refuse("must run at least one operation at a time");
         }
         if is_2012 && self.backend == SubjectBackend::Memory {
-            return refuse("the program of 2012 had no store in memory");
+            return refuse("dhcp-ubench of 2012 had no store in memory");
         }
         if is_2012 && self.concurrency > 1 && self.backend.is_embedded() {
-            return refuse("without rounds this store has only one writer at a time");
+            return refuse(
+                "with --schema ubench-2012 this store has only one writer at a time: --concurrency \
+                 must be 1",
+            );
         }
         if is_2012
             && self.backend == SubjectBackend::Memfile
             && self.sharing != TransactionSharing::Adaptive
         {
-            return refuse("the file of 2012 has no transactions");
+            return refuse("the lease file of dhcp-ubench of 2012 has no transactions");
         }
         if !is_2012 && self.concurrency > 1 && self.sharing != TransactionSharing::Adaptive {
-            return refuse("transactions of a fixed size run one after the other");
+            return refuse(
+                "transactions of a fixed size (--per-transaction) run one after the other: \
+                 --concurrency must be 1",
+            );
         }
         if !is_2012 && self.engine.as_deref().is_some_and(|engine| !is_innodb(engine)) {
             return refuse("Kea's tables need the engine InnoDB");

@@ -47,7 +47,7 @@ pub struct CpustatArgs {
     /// [default: all]
     #[arg(short = 'P', long, value_name = "LIST", value_parser = selection)]
     processors: Option<ProcessorSelection>,
-    /// Processes by number, instead of processors unless -P is given
+    /// Show these processes, by PID; processors then only with -P
     #[arg(short = 'p', long, value_name = "PID,..", value_delimiter = ',')]
     processes: Vec<u32>,
     /// Print one JSON document per interval and one for the averages, one per line

@@ -45,7 +45,7 @@ pub struct IfppsArgs {
     #[arg(short = 't', long, value_name = "MS", default_value_t = 1_000,
           value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
     interval: u64,
-    /// Print columns for gnuplot: a head and one line
+    /// Print columns for gnuplot, a head and one line, instead of filling the terminal
     #[arg(short = 'c', long)]
     csv: bool,
     /// With --csv: print a line per interval until interrupted
@@ -60,7 +60,7 @@ pub struct IfppsArgs {
     /// End after this many intervals
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Also show medians over the processors
+    /// Also show medians over all processors
     #[arg(short = 'm', long)]
     median: bool,
     /// Show rates as percentages of the line rate, framing included

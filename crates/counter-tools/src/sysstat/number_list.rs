@@ -40,7 +40,10 @@ impl NumberList {
                 "ALL" | "ON" => (list.has_sum, list.is_each) = (true, true),
                 ALL => list.has_sum = true,
                 _ => list.ranges.push(NumberRange::parse(word).ok_or_else(|| {
-                    format!("`{word}` is no number: numbers and ranges like 0,2-3,8-, all, ALL")
+                    format!(
+                        "`{word}` is not a number: must be numbers and ranges like 0,2-3,8-, all, \
+                         or ALL"
+                    )
                 })?),
             }
         }

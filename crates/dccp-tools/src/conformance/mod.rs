@@ -40,11 +40,12 @@ pub use responder::ConformanceResponder;
 pub use verdict::{ConformanceCaseResult, ConformanceVerdict, PacketLogLine};
 pub use wire::ConformanceTarget;
 
-/// Test a DCCP implementation packet by packet, or be the listener of such a test.
+/// Test a DCCP implementation (RFC 4340) packet by packet, or be the listener of such a test.
 ///
-/// The suite makes each packet itself, sends it, and judges the answer by the RFC. The target must
-/// listen at the DCCP port for the service code; more cases apply if its application sends
-/// datagrams back, as --listen does. The path must not lose packets.
+/// The suite makes each packet itself, sends it, and judges the answer by RFC 4340, whose sections
+/// are those (§) without an RFC number. The target must listen at the DCCP port for the service
+/// code; more cases apply if its application sends datagrams back, as --listen does. The path must
+/// not lose packets.
 ///
 /// Exit codes: 0 no case failed; 1 the suite could not run, for instance because nothing listens; 2
 /// bad arguments; 3 a case failed; 130 interrupted (for --listen).
@@ -54,7 +55,7 @@ pub struct DccpConformanceArgs {
     /// Address of the implementation to test
     #[arg(long, value_name = "ADDRESS")]
     target: Option<String>,
-    /// Be a target for such a test: accept connections and send every datagram back
+    /// Be a target of the suite on another machine: accept connections, send every datagram back
     #[arg(long)]
     listen: bool,
     /// List the test cases with their requirements
@@ -63,17 +64,17 @@ pub struct DccpConformanceArgs {
     /// Test or list only this case, or the cases of this group; may be repeated
     #[arg(long, value_name = "CASE")]
     only: Vec<String>,
-    /// Seconds to wait for an answer of the target
+    /// Seconds to wait for each answer of the target
     #[arg(long, value_name = "S", default_value = "3", value_parser = parse_seconds)]
     wait: Duration,
     /// Write all verdicts with the packets of each case to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// With --listen: address to answer for; required over IP, where all its DCCP ports are
-    /// answered
+    /// With --listen: local address to listen at; required with --carrier raw, where the command
+    /// answers on all its DCCP ports
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<ScopedAddress>,
-    /// With --listen: keep no state of a client until its Init Cookie comes back
+    /// With --listen: keep no state of a client until its Init Cookie (RFC 4340 §8.1.4) comes back
     #[arg(long)]
     init_cookies: bool,
     // Last, because its heading holds for all flags after it.

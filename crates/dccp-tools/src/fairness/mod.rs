@@ -39,7 +39,7 @@ const STARVING: f64 = 0.1;
 /// a tenth of an equal share; 130 interrupted.
 #[derive(Clone, Debug, clap::Args)]
 pub struct FairnessArgs {
-    /// Seconds that the flows of a run send
+    /// Seconds that the flows of each run send
     #[arg(short = 't', long, value_name = "S", default_value = "60", value_parser = parse_seconds)]
     time: Duration,
     /// Number of runs

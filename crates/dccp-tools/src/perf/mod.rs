@@ -62,7 +62,7 @@ pub struct DccpPerfArgs {
     /// Run as a client of the server HOST
     #[arg(short = 'c', long, value_name = "HOST")]
     client: Option<String>,
-    /// Seconds that the sender sends
+    /// Seconds for which the sender sends
     #[arg(short = 't', long, value_name = "S", default_value = "10", value_parser = parse_seconds)]
     time: Duration,
     /// Send this many bytes of data, like 10M, instead of for -t seconds
@@ -93,7 +93,7 @@ pub struct DccpPerfArgs {
     /// Send in both directions at once
     #[arg(long, conflicts_with = "reverse")]
     bidir: bool,
-    /// Accepted for iperf command lines; DCCP is always used
+    /// Accepted for iperf command lines, where it selects DCCP; no effect
     #[arg(short = 'd', long = "dccp")]
     _dccp: bool,
     /// Use plain UDP instead of DCCP, in the same batches, to compare. Both sides need it
@@ -106,7 +106,8 @@ pub struct DccpPerfArgs {
     /// missing, then bisect; each step takes -t. The server must not use --one-off
     #[arg(long, requires = "client", conflicts_with_all = ["server", "udp", "plain", "probe"])]
     search: bool,
-    /// With --search: percentage of a step's datagrams that may be lost, or due and never sent
+    /// With --search: highest percentage of a step's datagrams that may be lost, or due and never
+    /// sent
     #[arg(long, value_name = "PERCENT", default_value = "1", requires = "search", value_parser = parse_percent)]
     loss: f64,
     /// Exchange no control messages, so that the other end may be another program: a client sends

@@ -42,7 +42,7 @@ pub struct DccpProbeArgs {
     /// Follow the file as it grows, until interrupted
     #[arg(short = 'f', long)]
     follow: bool,
-    /// Seconds that one line summarizes
+    /// Seconds that each printed line summarizes
     #[arg(short = 'i', long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
     interval: Duration,
     /// Write charts against time as a self-contained page instead of lines

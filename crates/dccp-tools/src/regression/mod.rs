@@ -54,7 +54,7 @@ pub struct DccpRegressionArgs {
     /// Run each case once for ten seconds; the result is not judged
     #[arg(long, conflicts_with_all = ["time", "runs"])]
     quick: bool,
-    /// Seconds that a run sends [default: 60]
+    /// Seconds for which each run sends [default: 60]
     #[arg(short = 't', long, value_name = "S", value_parser = parse_seconds)]
     time: Option<Duration>,
     /// Number of runs of each case [default: 3]
@@ -63,7 +63,7 @@ pub struct DccpRegressionArgs {
     /// Measure only this case; may be repeated
     #[arg(long, value_name = "CASE", value_parser = PossibleValuesParser::new(case::shipped_names()))]
     only: Vec<String>,
-    /// Clock that measures the length of the runs
+    /// Clock of the runs
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "real")]
     clock: ClockName,
     /// Write a self-contained page with all runs, the desired rates and Linux's figures

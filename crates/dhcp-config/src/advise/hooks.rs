@@ -15,11 +15,11 @@ const ON_THE_PATH: [(&str, &str); 9] = [
     ("flex_option", "computes options by expressions"),
     ("forensic_log", "writes a record, which may be a row of a database"),
     ("legal_log", "writes a record, which may be a row of a database"),
-    ("limits", "counts against limits before anything else is done"),
-    ("ping_check", "holds offers back until a ping has timed out"),
+    ("limits", "counts leases or messages against limits before anything else is done"),
+    ("ping_check", "holds each offer back until a ping of its address has timed out"),
     ("radius", "queries a RADIUS server and waits"),
     ("run_script", "starts a process"),
-    ("user_chk", "looks the client up in a file"),
+    ("user_chk", "looks the client up in a file of users"),
 ];
 
 /// High availability heartbeat interval (`heartbeat-delay`), in milliseconds, below which a shorter
@@ -51,8 +51,10 @@ fn on_the_path(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
             && !facts.settings.host_identifiers.contains(&IdentifierKind::FlexId);
         let monitors = parameters.and_then(|p| p.boolean("enable-monitoring")) == Some(true);
         let what = match name {
-            "flex_id" if is_idle_flex_id => "makes identifiers that no lookup uses",
-            "perfmon" if monitors => "keeps the times of each message",
+            "flex_id" if is_idle_flex_id => {
+                "computes flexible identifiers that no look-up of reservations uses"
+            }
+            "perfmon" if monitors => "records the processing times of each message",
             _ => match work {
                 Some(what) => what,
                 None => continue,
@@ -75,8 +77,8 @@ fn parked(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         return;
     }
     let reason = match limit {
-        0 => "any number of answers may wait for the partner".to_owned(),
-        _ => format!("{limit} answers may wait for the partner"),
+        0 => "any number of answers may wait for the high-availability partner".to_owned(),
+        _ => format!("{limit} answers may wait for the high-availability partner"),
     };
     report.add(
         PerformanceFault::ParkedPacketLimit,
@@ -101,8 +103,8 @@ fn relationship(
             PerformanceFault::HaLoadBalancing,
             at("mode"),
             measured::advised(),
-            "each server selects its half of the clients by a class, and classes divide the pools: \
-             the search for a pool with a free address takes longer",
+            "in mode `load-balancing` each server selects its half of the clients by a client \
+             class, and classes divide the pools: the search for a free address takes longer",
             "use `\"mode\": \"hot-standby\"` when one server can carry the load",
         );
     }

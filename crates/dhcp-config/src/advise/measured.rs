@@ -203,8 +203,10 @@ pub(super) fn database(store: MeasuredBackend, has_threads: bool, is_remote: boo
         (store.name(), if is_remote { ShareMeaning::AtLeast } else { ShareMeaning::Measured });
     let Some(rates) = store.rates() else {
         let (sqlite, memfile) = (grouped(SQLITE_2012), grouped(MEMFILE_2012));
-        let figures =
-            format!("{sqlite} leases created/s in SQLite, {memfile} in a memfile, neither flushed");
+        let figures = format!(
+            "{sqlite} leases created/s in SQLite, {memfile} in a memfile, neither flushed to the \
+             disk"
+        );
         return Cost::measured(1.0 - SQLITE_2012 / MEMFILE_2012, bound, figures, GUIDE_2012);
     };
     let (rate, memfile) = (at(rates), at(MEMFILE_V4));
@@ -222,7 +224,7 @@ pub(super) fn database(store: MeasuredBackend, has_threads: bool, is_remote: boo
 
 /// Returns the cost of look-ups of reservations in a database on another machine.
 pub(super) fn remote_hosts() -> Cost {
-    Cost::charted("; each look-up waits for one round trip more", SLIDES)
+    Cost::charted("; each look-up waits for one more round trip over the network", SLIDES)
 }
 
 /// Returns the cost of `tested` client classes with a test and `empty` ones without. Up to the 100
@@ -237,8 +239,8 @@ pub(super) fn classes(tested: usize, empty: usize) -> Cost {
     let bound =
         if most > CLASSES_COUNT { ShareMeaning::AtLeast } else { ShareMeaning::Interpolated };
     let figures = format!(
-        "{} leases/s without classes, {} with 100 without a test, {} with 100 that compare two \
-         constants",
+        "{} leases/s without client classes, {} with 100 classes without a test, {} with 100 \
+         classes that compare two constants",
         grouped(CLASSES_NONE),
         grouped(CLASSES_EMPTY),
         grouped(CLASSES_TESTED)
@@ -251,7 +253,8 @@ pub(super) fn classes(tested: usize, empty: usize) -> Cost {
 pub(super) fn reservations_in_memory() -> Cost {
     let (slowest, fastest) = RESERVATIONS_V6;
     let figures = format!(
-        " of this alone; eight variants of reservations in memory lie between {} and {} leases/s",
+        " of this alone; eight measurements with reservations in memory lie between {} and {} \
+         leases/s",
         grouped(slowest),
         grouped(fastest)
     );
@@ -260,7 +263,10 @@ pub(super) fn reservations_in_memory() -> Cost {
 
 /// Returns the cost of looking up reservations in a database.
 pub(super) fn reservations_in_database() -> Cost {
-    Cost::charted("; each look-up in a database is a round trip, by each identifier", SLIDES)
+    Cost::charted(
+        "; the server waits for one round trip to the database for each identifier",
+        SLIDES,
+    )
 }
 
 /// Returns the cost of a pool that is nearly full.
@@ -272,8 +278,8 @@ pub(super) fn full_pool() -> Cost {
 pub(super) fn partner_on_one_thread() -> Cost {
     let (alone, both) = (grouped(MEMFILE_V4.0), grouped(HOT_STANDBY_V4));
     let figures = format!(
-        "against threads not measured; on one thread a hot standby took the server from {alone} to \
-         {both} leases/s"
+        "not measured against several threads; on one thread high availability in mode \
+         `hot-standby` took the server from {alone} to {both} leases/s"
     );
     Cost { share: None, figures, source: Some(KEA_2_0.to_owned()) }
 }
@@ -283,7 +289,7 @@ pub(super) fn partner_on_one_thread() -> Cost {
 pub(super) fn untuned(store: MeasuredBackend) -> Cost {
     let Some((threads, each)) = store.tuned() else { return Cost::unmeasured() };
     let best = format!(
-        "; best with {} were {threads} threads and a queue of {}",
+        "; the best rate with {} was at {threads} threads and a packet queue of {}",
         store.name(),
         threads * each
     );
@@ -294,7 +300,7 @@ pub(super) fn untuned(store: MeasuredBackend) -> Cost {
 pub(super) fn advised() -> Cost {
     Cost {
         share: None,
-        figures: "not measured; advised against".into(),
+        figures: "not measured; the source advises against it".into(),
         source: Some(SLIDES.into()),
     }
 }
@@ -304,25 +310,26 @@ pub(super) fn advised() -> Cost {
 pub(super) const fn in_godwit(fault: PerformanceFault) -> Option<&'static str> {
     match fault {
         PerformanceFault::EnumeratedClients => Some(
-            "1.03 times the instructions of an exchange with 1,000 hardware addresses in one test, \
-             1.02 times with 1,000 DUIDs",
+            "1.03 times the instructions per exchange with 1,000 hardware addresses in the test of \
+             one class, 1.02 times with 1,000 DUIDs",
         ),
         PerformanceFault::ManyClasses => Some(
-            "1.04 times the instructions of an exchange with 100 classes that have a simple test, \
+            "1.04 times the instructions per exchange with 100 classes that have a simple test, \
              1.03 times in DHCPv6",
         ),
-        PerformanceFault::NearlyFullPool => {
-            Some("the same instructions with 49 of 50 subnets of a network full as with none")
-        }
+        PerformanceFault::NearlyFullPool => Some(
+            "as many instructions per exchange with 49 of 50 subnets of a shared network full as \
+             with none",
+        ),
         PerformanceFault::SharedNetwork => {
-            Some("1.05 times the instructions of an exchange in a network of 50 subnets")
+            Some("1.05 times the instructions per exchange in a shared network of 50 subnets")
         }
         PerformanceFault::ManySubnets => Some(
-            "1.02 times the instructions of an exchange with 10,000 subnets, 1.06 times in DHCPv6",
+            "1.02 times the instructions per exchange with 10,000 subnets, 1.06 times in DHCPv6",
         ),
         PerformanceFault::LeaseCachingOff => Some(
-            "1.08 times the instructions of a renewal that is given from the cache, 1.10 times in \
-             DHCPv6",
+            "1.08 times the instructions of a renewal that `cache-threshold` answers with the \
+             stored lease, 1.10 times in DHCPv6",
         ),
         _ => None,
     }

@@ -98,7 +98,8 @@ fn sizes(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
             measured::advised(),
             format!(
                 "{} subnets have at most {SMALL_SUBNET} addresses each, the first of them here: \
-                 small ones fill sooner, and the server searches the right one for each message",
+                 small subnets fill sooner, and the server searches for the right one for each \
+                 message",
                 grouped(small.len() as f64)
             ),
             "join subnets of one link to a larger one with one pool",
@@ -157,8 +158,8 @@ fn lease_times(
     for subnet in &facts.subnets {
         let Some(count) = clients(subnet) else {
             report.note(
-                "lease times were not judged: the pools are larger than any number of clients; \
-                 give a lease file with --leases",
+                "lease times were not judged: the pools have more addresses than there can be \
+                 clients; give a lease file with --leases, which shows the number of clients",
             );
             return;
         };
@@ -198,7 +199,7 @@ fn lease_times(
             &measured_rate.source,
         ),
         format!(
-            "{} {renewing} renew sooner than the measured server can answer",
+            "{} {renewing} renew more often than the measured server can answer",
             grouped(total as f64)
         ),
         format!(

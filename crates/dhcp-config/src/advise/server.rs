@@ -32,7 +32,7 @@ fn threads(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
             PerformanceFault::MultiThreadingOff,
             settings.at("enable-multi-threading").into_iter().collect(),
             measured::one_thread(store),
-            "one thread does the work of all processors",
+            "one thread serves all clients; other processors are idle",
             "set `\"enable-multi-threading\": true`",
         );
         return;
@@ -44,7 +44,7 @@ fn threads(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
         count.filter(|&count| count * FAR_THREADS <= best || count > best * FAR_THREADS)
     {
         let reason = if count < best {
-            format!("{count} threads leave processors idle while they wait for the store")
+            format!("{count} threads leave processors idle while they wait for the lease backend")
         } else {
             format!("{count} threads are too many: they wait for each other's locks")
         };
@@ -60,15 +60,15 @@ fn threads(facts: &ConfigFacts<'_>, report: &mut FindingCollector) {
     let longest = threads.saturating_mul(each).saturating_mul(FAR_QUEUE);
     let Some(queue) = settings.integer("packet-queue-size") else { return };
     let reason = match queue {
-        0 => "the queue has no limit: under overload every answer comes too late".to_owned(),
+        0 => "the packet queue has no limit: under overload every answer comes too late".to_owned(),
         _ if queue > longest => format!(
-            "a queue of {queue} messages is too long for {threads} threads: under overload answers \
-             come later, and not more of them"
+            "a packet queue of {queue} messages is too long for {threads} threads: under overload \
+             answers come later, and there are not more of them"
         ),
         _ if queue < threads => {
             format!(
-                "a queue of {queue} messages cannot keep {threads} threads busy; the server \
-                     drops the rest"
+                "a packet queue of {queue} messages cannot keep {threads} threads busy; the server \
+                 drops the messages that do not fit"
             )
         }
         _ => return,

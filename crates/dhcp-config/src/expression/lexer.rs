@@ -130,7 +130,8 @@ fn token(text: &str, at: usize) -> Result<(ExpressionToken, usize), ExpressionEr
     let rest = &text[at..];
     if let Some(inner) = rest.strip_prefix('\'') {
         let end = inner.find(['\'', '\n']).filter(|&end| inner.as_bytes()[end] == b'\'');
-        let end = end.ok_or_else(|| error(at, "this string does not end"))?;
+        let end =
+            end.ok_or_else(|| error(at, "the string that begins here has no closing quote"))?;
         return Ok((ExpressionToken::String(inner.as_bytes()[..end].to_vec()), end + 2));
     }
     let name = option_name(rest);

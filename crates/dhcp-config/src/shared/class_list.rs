@@ -92,19 +92,21 @@ fn class<F: Classified>(
     if let Some(test) = &test
         && BUILT_IN.contains(&name.value)
     {
-        let message = format!("`{}` is assigned by the server and takes no test", name.value);
+        let message =
+            format!("the server itself assigns class `{}`, so it takes no test", name.value);
         findings.error(test.at, message);
     }
     if let Some(only) = only_in_additional_list.filter(|only| only.value) {
         if BUILT_IN.contains(&name.value) || SPECIAL.contains(&name.value) {
             let message = format!(
-                "`{}` cannot be evaluated for lists of additional classes \
-                                   only",
+                "class `{}` cannot have `only-in-additional-list`: the server evaluates it before \
+                 it chooses a lease",
                 name.value
             );
             findings.error(only.at, message);
         } else if valid_lifetime.is_some() || F::shapes_leases(&own) {
-            let message = "lifetimes of a class that is evaluated after allocation have no effect";
+            let message = "with `only-in-additional-list` the server evaluates the class after it \
+                           has chosen a lease: lifetimes of the class have no effect";
             findings.warn(only.at, message);
         }
     }

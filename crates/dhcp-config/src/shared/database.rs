@@ -25,8 +25,12 @@ pub(crate) fn lease_database<F: ConfigFamily>(
             ..SqlDatabase::new(SqlKind::Sqlite, path)
         });
     } else if let (Some(_), Some(at)) = (&godwit.sqlite, at) {
-        let help = "Kea would use this one; remove `sqlite` from `user-context.godwit`";
-        findings.error_help(at, "there are two lease databases, this one and `sqlite`", help);
+        let help = "Kea would use this one; remove `sqlite`, or `lease-database`";
+        findings.error_help(
+            at,
+            "there are two lease databases, this one and `sqlite` of `user-context.godwit`",
+            help,
+        );
     }
     let is_sql = database.sql.is_some();
     if let (false, Some(at)) = (is_sql || *godwit == GodwitLeaseDatabase::default(), at) {

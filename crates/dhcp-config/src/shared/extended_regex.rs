@@ -216,7 +216,7 @@ fn counts(rest: &mut &[u8]) -> Result<String, String> {
     let (least, most) = inside.split_once(',').unwrap_or((inside, inside));
     let least = count(least)?;
     if !most.is_empty() && count(most)? < least {
-        return Err(format!("`{{{inside}}}` counts down"));
+        return Err(format!("`{{{inside}}}` has a minimum above its maximum"));
     }
     Ok(format!("{{{inside}}}"))
 }

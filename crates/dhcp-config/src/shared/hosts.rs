@@ -157,7 +157,7 @@ fn hostname(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> HostName
     let labels = text.value.split('.').filter(|label| !label.contains('\\'));
     if let Some(octets) = labels.map(str::len).max().filter(|octets| *octets > LABEL_MAX) {
         let message = format!(
-            "`hostname`: a label has {octets} bytes, of which options 39 and 81 carry {LABEL_MAX}"
+            "`hostname`: a label has {octets} bytes; options 39 and 81 carry at most {LABEL_MAX}"
         );
         findings.warn(text.at, message);
     }

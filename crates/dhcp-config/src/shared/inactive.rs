@@ -81,7 +81,7 @@ pub(crate) static DDNS: UnsupportedFeature =
 pub(crate) static DHCP4O6: UnsupportedFeature = UnsupportedFeature::harmless(
     "dhcp4o6",
     "DHCPv4 over DHCPv6 is",
-    "DHCPv4-query messages are not answered",
+    "DHCPv4-query messages (RFC 7341) are not answered",
 );
 /// Unsupported feature: Kea's shared free lease queue allocator (SFLQ), which keeps the free leases
 /// in a database.
@@ -131,7 +131,7 @@ pub fn inactive_feature_names() -> Vec<&'static str> {
 static CB_COMMANDS: UnsupportedFeature = UnsupportedFeature::harmless(
     "cb-cmds",
     "the hook library of commands for configuration databases is",
-    "its commands are unknown",
+    "the server does not know its commands",
 );
 static CONFIG_BACKEND_LIBRARY: UnsupportedFeature = UnsupportedFeature::harmless(
     "config-backend-library",
@@ -141,7 +141,7 @@ static CONFIG_BACKEND_LIBRARY: UnsupportedFeature = UnsupportedFeature::harmless
 static DDNS_TUNING: UnsupportedFeature = UnsupportedFeature::harmless(
     "ddns-tuning",
     "the hook library that computes host names is",
-    "the server computes no names",
+    "the server computes no host names",
 );
 static FLEX_OPTION: UnsupportedFeature = UnsupportedFeature::harmless(
     "flex-option",
@@ -161,7 +161,7 @@ static HOST_CACHE: UnsupportedFeature = UnsupportedFeature::harmless(
 static LEASE_QUERY: UnsupportedFeature = UnsupportedFeature::harmless(
     "lease-query",
     "the hook library for leasequery is",
-    "leasequery messages are not answered",
+    "messages of leasequery (RFC 4388, RFC 5007) are not answered",
 );
 static LEGAL_LOG: UnsupportedFeature = UnsupportedFeature::harmless(
     "legal-log",
@@ -171,12 +171,12 @@ static LEGAL_LOG: UnsupportedFeature = UnsupportedFeature::harmless(
 static LIMITS: UnsupportedFeature = UnsupportedFeature::harmless(
     "limits",
     "the hook library that limits leases and rates is",
-    "nothing is limited",
+    "the server limits neither leases nor messages per time",
 );
 static PERFMON: UnsupportedFeature = UnsupportedFeature::harmless(
     "perfmon",
     "the hook library that measures response times is",
-    "its statistics are absent",
+    "its statistics of response times are missing",
 );
 static PING_CHECK: UnsupportedFeature = UnsupportedFeature::harmless(
     "ping-check",
@@ -201,5 +201,5 @@ static RUN_SCRIPT: UnsupportedFeature = UnsupportedFeature::harmless(
 static USER_CHK: UnsupportedFeature = UnsupportedFeature::harmless(
     "user-chk",
     "the hook library that looks users up in a file is",
-    "every client is served alike",
+    "the server does not read the file and serves every client alike",
 );

@@ -30,7 +30,7 @@ pub(crate) fn logger<F: ConfigFamily>(
     let mut fields = MapReader::from_value(value, "a logger", findings)?;
     let name = fields.text("name", findings).map_or_else(String::new, |n| n.value.to_owned());
     if fields.take("name").is_none() {
-        let help = format!("`kea-{}` is the root of all", F::SPACE);
+        let help = format!("`kea-{}` is the logger of all messages", F::SPACE);
         findings.error_help(value.at, "a logger lacks `name`", help);
     }
     let severity =

@@ -84,7 +84,8 @@ pub(super) fn check(
         && at != name.at
         && !is_shared_log(findings.written[&other].0)
     {
-        let message = format!("`{key}` is `{path}`, but `{other}` has another use");
+        let message =
+            format!("`{key}` is `{path}`, but the configuration uses `{other}` for something else");
         findings.error_with_second_position(name.at, message, "that is at", at);
         return;
     }

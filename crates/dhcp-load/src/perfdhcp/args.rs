@@ -34,12 +34,12 @@ pub struct PerfdhcpArgs {
     /// Send all REQUESTs to the server of the first offer
     #[arg(short = '1')]
     pub(crate) first_server: bool,
-    /// Without -r: number of exchanges that are started at a time, without waiting for replies (as
-    /// in perfdhcp of 2011)
+    /// Without -r: number of exchanges to start at a time, without waiting for replies
+    /// (aggressivity, as in perfdhcp of 2011)
     #[arg(short = 'a', value_name = "N", default_value_t = 1, value_parser = positive)]
     pub(crate) aggressivity: u32,
-    /// DHCPv6: send as a relay agent, each message in one RELAY-FORW; other numbers than 1 are
-    /// refused
+    /// DHCPv6: send as a relay agent, each message in a RELAY-FORW; the value is the number of
+    /// relay agents, of which only 1 is supported
     #[arg(short = 'A', value_name = "1", value_parser = clap::value_parser!(u8).range(1..=1))]
     pub(crate) relay: Option<u8>,
     /// First client's identity, from which the identities of the other clients are counted up: mac=
@@ -56,7 +56,7 @@ pub struct PerfdhcpArgs {
     #[arg(short = 'C', value_name = "SEPARATOR")]
     pub(crate) separator: Option<String>,
     /// Seconds after its due time by which a request must be answered; a second -d is for the
-    /// second exchange only [default: 1]
+    /// second exchange (REQUEST) only [default: 1]
     #[arg(short = 'd', value_name = "S", value_parser = deadline)]
     pub(crate) deadlines: Vec<u64>,
     /// Act as clients on the link of interface -l, without a relay: frames leave from each client's
@@ -69,11 +69,11 @@ pub struct PerfdhcpArgs {
     /// With --direct: answer ARP requests for the clients' addresses
     #[arg(long)]
     pub(crate) answer_arp: bool,
-    /// End the run when this many requests, or this percentage, are overdue; a second -D is for the
-    /// second exchange
+    /// End the run when this many requests, or this percentage, have no answer within -d; a second
+    /// -D is for the second exchange (REQUEST)
     #[arg(short = 'D', value_name = "N|N%", value_parser = drops)]
     pub(crate) max_drops: Vec<MaxDrops>,
-    /// Lease type to request; all but addresses need -6
+    /// Type of the leases to request; all but address-only need -6
     #[arg(short = 'e', value_name = "TYPE", value_enum, default_value_t = LeaseType::AddressOnly)]
     pub(crate) lease_type: LeaseType,
     /// Renewals of leases per second; needs -r
@@ -118,7 +118,8 @@ pub struct PerfdhcpArgs {
     /// End the run after this many seconds
     #[arg(short = 'p', value_name = "S", value_parser = positive)]
     pub(crate) period_s: Option<u32>,
-    /// Send this many first requests at once before the run, without counting them
+    /// Send this many first requests (DISCOVER, SOLICIT) at once before the run, without counting
+    /// them
     #[arg(short = 'P', value_name = "N", default_value_t = 0)]
     pub(crate) preload: u32,
     /// New exchanges per second [default: as fast as this program can send, -a at a time, without
@@ -136,17 +137,16 @@ pub struct PerfdhcpArgs {
     /// Seed of the run's transaction identifiers and all random choices; 0 picks a random seed
     #[arg(short = 's', value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Avalanche: all clients start at once and repeat requests until answered. Lifecycle: -R
-    /// clients join at -r, renew and rebind leases, leave and return
+    /// Behavior of the simulated clients
     #[arg(long, value_enum, default_value_t = PerfdhcpScenario::Basic)]
     pub(crate) scenario: PerfdhcpScenario,
-    /// Retransmission rule of an avalanche: that of the RFCs or that of perfdhcp
+    /// Avalanche: rule by which clients send requests again
     #[arg(long, value_enum, default_value_t = ResendRule::Rfc)]
     pub(crate) resend: ResendRule,
     /// Seconds between periodic reports
     #[arg(short = 't', value_name = "S", value_parser = positive)]
     pub(crate) report_s: Option<u32>,
-    /// Also report when two clients are offered the same address
+    /// Also report when two clients are offered the same address, not only when both get it
     #[arg(short = 'u')]
     pub(crate) unique: bool,
     /// Print the version of this program
@@ -155,15 +155,15 @@ pub struct PerfdhcpArgs {
     /// Print the version of this program, as -v does
     #[arg(short = 'V')]
     pub(crate) extended_version: bool,
-    /// Program to run with the argument `start` before the run and with `stop` after it
+    /// Program to run before the load, with the argument `start`, and after it, with `stop`
     #[arg(short = 'w', value_name = "PROGRAM")]
     pub(crate) wrapped: Option<PathBuf>,
     /// Microseconds to wait at most for outstanding answers at the end [default: for each request
     /// its deadline plus the longer of both deadlines]
     #[arg(short = 'W', value_name = "US")]
     pub(crate) wait_us: Option<u64>,
-    /// Diagnostics: a settings, e reason of the end, i idle turns, l leases, s server identifier, t
-    /// time stamps, T the first message of each kind
+    /// Diagnostics: a settings, e reason of the end, i waits without a packet, l leases, s server
+    /// identifier, t time stamps, T the first message of each kind
     #[arg(short = 'x', value_name = "LETTERS", value_parser = letters, default_value = "")]
     pub(crate) diagnostics: String,
     /// With -Y: number of seconds for which first requests state an elapsed time above 0 (field
@@ -303,8 +303,11 @@ pub(crate) enum MaxDrops {
 /// Value of `-e`: the type of leases that clients request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LeaseType {
+    /// Addresses, in DHCPv6 as IA_NA
     AddressOnly,
+    /// Delegated prefixes, as IA_PD
     PrefixOnly,
+    /// An address and a delegated prefix in one message
     AddressAndPrefix,
 }
 
@@ -328,15 +331,20 @@ pub(crate) enum ThreadMode {
 /// Value of `--scenario`: the behavior of the simulated clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PerfdhcpScenario {
+    /// Exchanges as perfdhcp makes them
     Basic,
+    /// All clients (-R) start at once and repeat requests until answered
     Avalanche,
+    /// Clients (-R) join at -r, renew and rebind leases, leave and return
     Lifecycle,
 }
 
 /// Value of `--resend`: the rule by which an avalanche sends requests again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ResendRule {
+    /// RFC 2131 section 4.1 (DHCPv4) or RFC 9915 section 15 (DHCPv6)
     Rfc,
+    /// As perfdhcp: 2^n seconds after the first sending, at most 64
     Perfdhcp,
 }
 
@@ -360,7 +368,7 @@ fn percent() -> clap::builder::RangedI64ValueParser<u8> {
 }
 
 fn deadline(text: &str) -> Result<u64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds")?;
     let ns = seconds * NS_PER_S as f64;
     if ns >= 1.0 && seconds <= 3_600.0 {
         Ok(ns as u64)

@@ -148,7 +148,7 @@ fn templates(report: &PerfdhcpReport, text: &mut String) {
     });
     for (name, direction, message) in firsts {
         let Some(octets) = message else { continue };
-        let _ = writeln!(text, "First message {direction} of {name}, {} octets:", octets.len());
+        let _ = writeln!(text, "First message {direction} of {name}, {} bytes:", octets.len());
         for (row, line) in octets.chunks(16).enumerate() {
             let _ = writeln!(text, "{:04x} {}", 16 * row, joined(line, " "));
         }

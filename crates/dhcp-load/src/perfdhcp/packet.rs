@@ -107,7 +107,11 @@ impl Dhcp4PacketTemplates {
         let is_discover =
             |answer: Dhcp4Reply<'_>| answer.kind == kind::DISCOVER && answer.xid == xid;
         if !Dhcp4Reply::read(&buffer[..len]).is_ok_and(is_discover) {
-            return Err("-T: with -X and -O the first packet is not a DISCOVER".into());
+            return Err(
+                "-T: with a transaction identifier at -X and a client's identity at -O the first \
+                 packet is not a DISCOVER"
+                    .into(),
+            );
         }
         let address = Ipv4Addr::new(192, 0, 2, 9);
         let offered = OfferedAddress { address, server: Ipv4Addr::new(192, 0, 2, 1) };
@@ -121,7 +125,8 @@ impl Dhcp4PacketTemplates {
             && !Dhcp4Reply::read(&buffer[..len]).is_ok_and(is_request)
         {
             return Err(
-                "-T: with -X, -O, -E, -S and -I the second packet is not a REQUEST to the server"
+                "-T: with the values at -X, -O, -E, -S and -I the second packet is not a REQUEST \
+                 to the server"
                     .into(),
             );
         }

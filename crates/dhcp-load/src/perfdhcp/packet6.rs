@@ -81,10 +81,12 @@ impl Dhcp6PacketTemplates {
         let answer = Dhcp6Reply::read(&first)
             .ok()
             .filter(|answer| answer.kind == kind::SOLICIT && answer.relay.is_none())
-            .ok_or("-T: the first packet is not a bare SOLICIT")?;
+            .ok_or("-T: the first packet is not a SOLICIT without a relay's header")?;
         let id_len = answer.client_id.unwrap_or_default().len();
         if !(TAIL..=DUID_MAX).contains(&id_len) {
-            return Err(format!("-T: its client identifier must have {TAIL} to {DUID_MAX} bytes"));
+            return Err(format!(
+                "-T: the client identifier of the first packet must have {TAIL} to {DUID_MAX} bytes"
+            ));
         }
         let is_for_one = answer.ias().count() == 1;
         let iaid = answer.ias().next().filter(|ia| is_for_one && !ia.is_prefix).map(|ia| ia.iaid);
@@ -102,10 +104,12 @@ impl Dhcp6PacketTemplates {
     fn check(&self) -> Result<(), String> {
         let [first, second] = self.offsets;
         if first.xid + 3 > self.first.len() {
-            return Err("-T: -X lies outside of the packet".into());
+            return Err(
+                "-T: the transaction identifier (-X) lies outside of the first packet".into()
+            );
         }
         if first.client_end + 1 < TAIL || first.client_end >= self.first.len() {
-            return Err("-T: -O lies outside of the packet".into());
+            return Err("-T: the client's identity (-O) lies outside of the first packet".into());
         }
         let (xid, client) = (0x00fe_fdfc, [2, 0x67, 0xff, 0xfe, 0xfd, 0xfc]);
         let mut buffer = vec![0; self.bytes_max()];
@@ -114,11 +118,17 @@ impl Dhcp6PacketTemplates {
             Dhcp6Reply::read(octets).is_ok_and(|got| (got.kind, got.xid) == (kind, xid))
         };
         if !is_good(&buffer[..len], kind::SOLICIT) {
-            return Err("-T: with -X and -O the first packet is not a SOLICIT".into());
+            return Err(
+                "-T: with a transaction identifier at -X and a client's identity at -O the first \
+                 packet is not a SOLICIT"
+                    .into(),
+            );
         }
         let Some(packet) = &self.second else { return Ok(()) };
         if second.xid + 3 > packet.len() {
-            return Err("-T: -X lies outside of the second packet".into());
+            return Err(
+                "-T: the transaction identifier (-X) lies outside of the second packet".into()
+            );
         }
         let needed = [(code::SERVER_ID, Some(second.server), "-S", "server identifier")];
         let needed = needed.into_iter().chain([
@@ -137,7 +147,11 @@ impl Dhcp6PacketTemplates {
             Dhcp6Reply::read(&advertise).expect("a server identifier alone is a message");
         let len = self.second(&mut buffer, xid, &client, &advertise, 0).unwrap_or(0);
         if !is_good(&buffer[..len], kind::REQUEST) {
-            return Err("-T: with -X the second packet is not a bare REQUEST".into());
+            return Err(
+                "-T: with a transaction identifier at -X the second packet is not a REQUEST \
+                 without a relay's header"
+                    .into(),
+            );
         }
         Ok(())
     }

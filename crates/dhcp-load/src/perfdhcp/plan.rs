@@ -120,7 +120,7 @@ pub(crate) fn personas(args: &PerfdhcpArgs) -> Result<Personas, PerfdhcpFailure>
     });
     let of = u64::from(args.part.of);
     if args.mac_list.is_some() && (list.len() as u64) < of.max(args.generators.len() as u64) {
-        return Err(usage("-M: fewer hardware addresses than generators"));
+        return Err(usage("-M: fewer hardware addresses than generators, each of which needs one"));
     }
     let clients = args.clients.max(1);
     Ok(Personas { base_mac, base_duid, clients, part: args.part, list })
@@ -129,7 +129,7 @@ pub(crate) fn personas(args: &PerfdhcpArgs) -> Result<Personas, PerfdhcpFailure>
 /// Returns the relay addresses of a run whose own address is `own`.
 pub(crate) fn links(args: &PerfdhcpArgs, own: IpAddr) -> Result<Vec<IpAddr>, PerfdhcpFailure> {
     let Some(path) = &args.relay_list else { return Ok(vec![own]) };
-    list(args, "-J", path, "an address of this family", |line| {
+    list(args, "-J", path, "an address of the run's IP version", |line| {
         line.parse::<IpAddr>().ok().filter(|ip| ip.is_ipv6() == own.is_ipv6())
     })
 }

@@ -145,7 +145,10 @@ impl PerfdhcpReport {
         let mut warnings = Vec::new();
         let untracked: u64 = conflicts.iter().map(|summary| summary.untracked).sum();
         if untracked > 0 {
-            warnings.push(format!("{untracked} leases were not compared for conflicts"));
+            warnings.push(format!(
+                "{untracked} leases were not checked for addresses that several clients got: too \
+                 many to remember"
+            ));
         }
         let begun = outcome.accounts[0].ledger.due();
         let sending_s = match &shape {
@@ -252,7 +255,8 @@ impl PerfdhcpReport {
         let (messages, left_out) = traffic.take_capture();
         self.messages = messages;
         if left_out > 0 {
-            self.warnings.push(format!("{left_out} messages found no room in the capture"));
+            self.warnings
+                .push(format!("{left_out} messages are missing from the capture, which is full"));
         }
     }
 

@@ -28,8 +28,8 @@ pub struct Dhcp4LoadArgs {
     /// Second DHCPv4 server, which gets the requests of every other thread
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = parse_address)]
     second_server: Option<SocketAddrV4>,
-    /// Link of the clients, sent in option 82 (RFC 3527): an address on the first link [default:
-    /// the relay's own link]
+    /// Link of the clients, sent in the link selection suboption of option 82 (RFC 3527): an
+    /// address on the first link [default: the relay's own link]
     #[arg(long, value_name = "ADDR")]
     link_selection: Option<Ipv4Addr>,
     /// Number of links of the clients, which use them in turn; each link is a network of 256

@@ -47,11 +47,11 @@ pub struct Dhcp6LoadArgs {
     /// Link addresses in relayed messages, which clients use in turn [default: the relay's]
     #[arg(long, value_name = "ADDR", value_delimiter = ',', conflicts_with = "direct")]
     link_address: Vec<Ipv6Addr>,
-    /// Number of link addresses after each --link-address, in networks of 64 bits
+    /// Number of links from each --link-address on, each a /64 network
     #[arg(long, value_name = "N", default_value_t = 1, requires = "link_address")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     links: u32,
-    /// Distance between two links of --links, in networks of 64 bits
+    /// Distance between two consecutive links, in /64 networks: 1 = adjacent
     #[arg(long, value_name = "N", default_value_t = 1, requires = "link_address")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     link_step: u32,

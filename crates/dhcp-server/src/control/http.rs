@@ -169,7 +169,7 @@ pub(super) async fn serve_http(
         tracing::info!(
             target: "http",
             id = "HTTP_CLIENT_REQUEST_TIMEOUT_OCCURRED",
-            "a client of the control socket was too slow"
+            "a client of the control socket did not send its request in time; connection closed"
         );
         let mut stream = connection.into_parts().io.stream;
         let text = too_slow();

@@ -118,7 +118,7 @@ fn a_unix_socket_answers_one_command_and_closes() {
         assert_eq!(answer, r#"{"arguments":{"command":"a}\""},"result":0}"#);
     }
     let answer = exchange(UnixStream::connect(&first).unwrap(), b"list-commands");
-    assert_eq!(answer, r#"{"result":1,"text":"a command is a JSON map"}"#);
+    assert_eq!(answer, r#"{"result":1,"text":"a command must be a JSON map"}"#);
     let answer = exchange(UnixStream::connect(&first).unwrap(), br#"{"command":}"#);
     assert!(
         answer.starts_with(r#"{"result":1,"text":"the command is not valid JSON: "#),

@@ -140,7 +140,8 @@ pub(super) async fn serve(
                 tracing::info!(
                     target: "commands",
                     id = "COMMAND_SOCKET_CONNECTION_TIMEOUT",
-                    "a client of the control socket was too slow"
+                    "a client of the control socket did not send its command in time; connection \
+                     closed"
                 );
                 stream.try_write(timed_out(progress.octets()).as_bytes()).ok();
             }
@@ -200,7 +201,12 @@ async fn converse(
             progress.enter(ControlConnectionPhase::Working);
             let answer =
                 control.request_sender.send_request(ControlRequest::Command(command)).await;
-            answer.unwrap_or_else(|| failure("the server is busy or about to end"))
+            answer.unwrap_or_else(|| {
+                failure(
+                    "the server did not carry out the command: it is busy or about to end; try \
+                     again",
+                )
+            })
         }
         Err(text) => failure(&text),
     };
@@ -257,7 +263,7 @@ async fn command(
         let (octets, is_complete) = match feed.take(octets) {
             ValueProgress::Open => (octets, false),
             ValueProgress::Complete(end) => (&octets[..end], true),
-            ValueProgress::Wrong => return Ok(Err("a command is a JSON map".to_owned())),
+            ValueProgress::Wrong => return Ok(Err("a command must be a JSON map".to_owned())),
         };
         if command.put(octets) == Err(TooLarge) {
             return Ok(Err("the command is too large".to_owned()));

@@ -43,7 +43,7 @@ impl RowReports {
     /// Counts a row `row` of a hosts database that is ignored, and logs an error.
     pub(super) fn report_ignored(&mut self, row: &str, why: &str) {
         self.counts.left_out.fetch_add(1, Ordering::Relaxed);
-        let text = format!("{row} is left out: {why}");
+        let text = format!("{row} is ignored: {why}");
         if self.is_new(&text) {
             tracing::error!(target: DHCPSRV, id = "DHCPSRV_HOSTS_DATABASE_ROW_ERROR", "{text}");
         }

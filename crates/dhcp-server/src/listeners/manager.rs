@@ -50,7 +50,7 @@ impl ListenerCheckResult {
         let failed = opening.problems.iter().map(ToString::to_string);
         let awaited = opening.tentative.iter().map(|endpoint| {
             format!(
-                "waiting for {endpoint}: the kernel is still checking that no other machine has it"
+                "waiting for {endpoint}: the kernel has not finished duplicate address detection"
             )
         });
         Self { wrong: failed.chain(missing).collect(), awaited: awaited.collect() }
@@ -203,7 +203,8 @@ impl ListenerManager {
                 tracing::warn!(
                     target: DAEMON,
                     id = "DHCPX_INTERFACE_WATCH_FAILED",
-                    "{problem}; only a reload finds new interfaces"
+                    "{problem}; the server notices new interfaces only when it reloads its \
+                     configuration"
                 );
             });
             self.watch = watch.ok();

@@ -229,8 +229,8 @@ fn a_full_queue_drops_and_says_how_many() {
     drop(log);
     writer::write(&messages, &dropped);
     let written = fs::read_to_string(&path).unwrap();
-    let expected = "LOG_MESSAGES_DROPPED 7 messages were lost: too many at once\n\
-                    message 0\nmessage 1\nmessage 2\n";
+    let expected = "LOG_MESSAGES_DROPPED 7 messages were lost: more at once than the log can \
+                    hold\nmessage 0\nmessage 1\nmessage 2\n";
     assert_eq!(written, expected);
     fs::remove_file(&path).unwrap();
 }

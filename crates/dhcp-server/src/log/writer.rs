@@ -57,7 +57,9 @@ fn put(sinks: &[Arc<LogSink>], record: &LogRecord) {
 fn report_dropped(sinks: &[Arc<LogSink>], next: &LogRecord, dropped: &AtomicU64) {
     let count = dropped.swap(0, Ordering::Relaxed);
     if count > 0 {
-        let text = format!("LOG_MESSAGES_DROPPED {count} messages were lost: too many at once");
+        let text = format!(
+            "LOG_MESSAGES_DROPPED {count} messages were lost: more at once than the log can hold"
+        );
         put(sinks, &LogRecord { severity: LogSeverity::Warn, text, ..next.clone() });
     }
 }

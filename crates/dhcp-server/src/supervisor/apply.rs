@@ -144,7 +144,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             tracing::warn!(
                 target: DAEMON,
                 id = "DHCPX_CONFIG_RESTART_NEEDED",
-                "changes of lease database, hosts databases, threads and godwit settings take \
+                "changes of `lease-database`, `hosts-databases` and `user-context.godwit` take \
                  effect after a restart"
             );
         }
@@ -158,7 +158,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             tracing::error!(
                 target: DAEMON,
                 id = "DHCPX_LOG_THREAD_FAILED",
-                "single messages are not logged: {error}"
+                "messages about single packets are not logged: {error}"
             );
         }
         let samples = new.samples;

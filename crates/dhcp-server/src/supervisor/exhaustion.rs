@@ -115,7 +115,7 @@ pub(super) fn warn(version: IpVersion, subnets: &[ExhaustedSubnet<'_>]) {
             tracing::warn!(
                 target: "alloc-engine",
                 id = "ALLOC_ENGINE_VX_ALLOC_FAIL",
-                "{searched} messages: nothing is left in the pools {location}"
+                "{searched} messages: no lease is free in the pools {location}"
             );
         }
         if no_pools > 0 {

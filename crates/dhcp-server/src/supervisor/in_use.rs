@@ -82,7 +82,10 @@ impl FilesInUse {
             ));
         }
         if let Some(used_path) = self.all().find(|used_path| is_or_belongs_to(path, used_path)) {
-            return Err(format!("{path_text} is in use, or belongs to {}", used_path.display()));
+            return Err(format!(
+                "{path_text} is in use: it is {} or belongs to it",
+                used_path.display()
+            ));
         }
         let is_lock = path.extension().is_some_and(|suffix| suffix == "lock" || suffix == "pid");
         let mut lock = path.as_os_str().to_owned();

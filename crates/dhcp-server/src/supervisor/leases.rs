@@ -78,7 +78,7 @@ impl<P: DaemonFamily> Administration<P> {
         let changes = std::mem::take(&mut self.unsettled);
         let newest = changes.iter().map(|&(epoch, _)| epoch).max().unwrap_or(0);
         if !self.wait_for(newest) {
-            return Err("the change was not on the disk in time");
+            return Err("the change was not durable in time: it is in memory, and may be lost");
         }
         let is_refused = |(epoch, (octets, len)): &(u64, KeyOctets)| {
             self.store.is_refused(*epoch, &octets[..*len])
@@ -124,7 +124,10 @@ impl<P: DaemonFamily> Administration<P> {
                     )));
                 }
                 Err(PutRefusal::Failed) => {
-                    return Err(PutFailure::Failed("leases can no longer be stored".to_owned()));
+                    return Err(PutFailure::Failed(
+                        "the lease backend has failed: the server can no longer store leases"
+                            .to_owned(),
+                    ));
                 }
                 Err(PutRefusal::Unsettled(epoch)) => {
                     self.store.submit(Clock::now());

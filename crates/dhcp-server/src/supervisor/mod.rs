@@ -334,7 +334,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             } else {
                 ("DHCPX_SERVICE_ENABLED", "enabled")
             };
-            tracing::info!(target: DAEMON, id, "the service is {state}");
+            tracing::info!(target: DAEMON, id, "the DHCP service is {state}");
         }
     }
 

@@ -304,7 +304,9 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
     ) -> Result<RoundResults<F>, DatabaseError> {
         let mut outcome = match self.run_whole(&round.lookups(), now) {
             Err(error) if is_of_a_row(&error) => {
-                self.reject(format!("the leases of clients were not looked up: {error}"));
+                self.reject(format!(
+                    "the lease database did not look up the leases of clients: {error}"
+                ));
                 RoundResults::default()
             }
             result => result?,

@@ -39,7 +39,10 @@ impl HostsDatabase {
                 return Err(DatabaseError {
                     fault: DatabaseFault::ConnectionLost,
                     operation: "connect to a hosts database",
-                    cause: format!("it is too early to try {} again", self.settings),
+                    cause: format!(
+                        "the last attempt failed, and it is too early to try {} again",
+                        self.settings
+                    ),
                 });
             }
             self.retry_at_ns = now.mono_ns + u64::from(self.policy.wait_ms) * NS_PER_MS;

@@ -280,14 +280,14 @@ impl LogThreadState {
         let skipped = core.take_skipped_rotation();
         drop(core);
         if let Some(failed) = skipped {
-            self.report(format!("lease file not rotated: {failed}"));
+            self.report(format!("lease file not rotated, so it keeps growing: {failed}"));
         }
         let Some(cleanup) = due else { return };
         match Cleaner::start(cleanup, self.wakeup.clone()) {
             Ok(started) => *cleaner = Some(started),
             Err(error) => {
                 self.core().cleaned(false);
-                self.report(format!("lease file not cleaned up: no thread: {error}"));
+                self.report(format!("lease file not cleaned up: cannot start a thread: {error}"));
             }
         }
     }
@@ -387,7 +387,7 @@ impl LogThreadState {
 }
 
 /// Message for the operator about a lease table that was written into new files.
-const WRITTEN_ANEW: &str = "lease file rewritten from memory";
+const WRITTEN_ANEW: &str = "lease file rewritten from the leases in memory";
 
 struct LogRestartState {
     on_fail: LogFailureReaction,

@@ -61,10 +61,14 @@ impl fmt::Display for OpenError {
                 path.display()
             ),
             Self::NotALeaseFile(path) => {
-                write!(f, "{}:1: not the header of a lease file of this family", path.display())
+                write!(
+                    f,
+                    "{}:1: not the header of a lease file of this DHCP version",
+                    path.display()
+                )
             }
             Self::TooManyBadRows(report) => {
-                write!(f, "more bad rows than max-row-errors allows")?;
+                write!(f, "the lease file has more bad rows than `max-row-errors` allows")?;
                 report.errors.iter().try_for_each(|error| write!(f, "\n{error}"))
             }
         }

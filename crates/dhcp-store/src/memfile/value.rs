@@ -28,10 +28,10 @@ pub enum RowFault {
 impl fmt::Display for RowFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rubbish => f.write_str("garbage, as a power failure leaves it"),
-            Self::ValueCount => f.write_str("number of values does not match the header"),
+            Self::Rubbish => f.write_str("bytes that are no row, as a power failure leaves them"),
+            Self::ValueCount => f.write_str("the number of values does not match the header"),
             Self::Value(column) => write!(f, "cannot read {column}"),
-            Self::NoClient => f.write_str("no client, and not declined"),
+            Self::NoClient => f.write_str("the lease has no client identity and is not declined"),
         }
     }
 }

@@ -46,7 +46,7 @@ impl fmt::Display for Disturbance {
         match self {
             Self::Missing => f.write_str("was removed or renamed by another program"),
             Self::Replaced => f.write_str("was replaced by another program"),
-            Self::InUse => f.write_str("was replaced by a file that another server has open"),
+            Self::InUse => f.write_str("was replaced by a file that another server uses"),
             Self::Length { expected, actual } => write!(
                 f,
                 "was changed by another program: it has {actual} bytes instead of {expected}"
@@ -55,7 +55,9 @@ impl fmt::Display for Disturbance {
             Self::Companion(path) => {
                 write!(f, "is incomplete: another program has changed {}", path.display())
             }
-            Self::Moved => f.write_str("has times from before the clock was set"),
+            Self::Moved => {
+                f.write_str("has times of leases from before the machine's clock was set")
+            }
         }
     }
 }

@@ -128,7 +128,7 @@ impl Database {
         let refused = |why| SqlError::new(format!("create tables in {}", self.description), why);
         let statements = schema
             .statements(self.backend)
-            .ok_or_else(|| refused("there are no such tables for this kind of database"))?;
+            .ok_or_else(|| refused("Kea 2.2 has no tables for this kind of database"))?;
         if self.count_tables(None)? > 0 {
             return Err(SqlError::new(
                 format!("create tables in {}", self.description),

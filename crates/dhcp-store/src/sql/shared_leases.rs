@@ -163,13 +163,13 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
                     if is_without_lifetime::<F>(&lease, now_s) {
                         let address = F::address(&lease);
                         note(format!(
-                            "the row of {address} in {table} has lifetime 0 and has not ended: it \
-                             is valid until it ends"
+                            "the row of {address} in {table} has lifetime 0 and an expiry time in \
+                             the future: the lease is valid until then"
                         ));
                     }
                     visit(lease);
                 }
-                Err((None, fault)) => note(format!("a row of {table} is left out: {fault}")),
+                Err((None, fault)) => note(format!("a row of {table} is ignored: {fault}")),
                 Err((Some(key), fault)) => {
                     let address = F::address_from(&key);
                     note(format!("{}: {fault}", unreadable_row_message(&address)));
@@ -180,7 +180,7 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
         });
         Self::map_error("load leases", loaded)?;
         if others > 0 {
-            notes.push(format!("{others} more rows of {table} are like these"));
+            notes.push(format!("{others} more rows of {table} have such faults"));
         }
         Ok(notes)
     }

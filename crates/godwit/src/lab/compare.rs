@@ -14,9 +14,9 @@ use super::{print, print_json, print_line};
 ///
 /// With B alone, A is the pinned baseline of its plan (`godwit lab pin`). With --margin it can gate
 /// merges: the highest rate and the leases per processor second of each server, as shares of the
-/// limit responder's if measured, are judged by their 95 % intervals. A figure has regressed if its
-/// whole interval lies beyond the margin; it is undecided, and no regression, if the interval
-/// reaches across it.
+/// limit responder's (a program that sends every message back) if measured, are judged by their 95
+/// % intervals. A figure has regressed if its whole interval lies beyond the margin; it is
+/// undecided, and no regression, if the interval reaches across it.
 ///
 /// Exit codes: 0 compared, also with --force, and no regression; 1 the page cannot be written; 2
 /// not a result folder, or no baseline; 3 not comparable (reasons on standard error), or a

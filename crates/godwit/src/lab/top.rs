@@ -36,7 +36,7 @@ pub(super) struct LabTopArgs {
     /// Length of an interval of sampling, in seconds
     #[arg(short, long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
-    /// Number of functions to show of each interval
+    /// Number of functions to show in each interval
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     rows: usize,
     /// Samples per second of each running thread of the server
@@ -72,11 +72,11 @@ enum CallGraphArg {
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds".to_owned())?;
     if (0.1..=3_600.0).contains(&seconds) {
         Ok(seconds)
     } else {
-        Err("not from 0.1 to 3600".to_owned())
+        Err("must be from 0.1 to 3600 seconds".to_owned())
     }
 }
 

@@ -267,7 +267,7 @@ impl ServerProcess {
         let log = self.log();
         assert!(status.success(), "{status}: {log}");
         let is_faultless = !log.contains("internal-error") && !log.contains("INTERNAL_ERROR");
-        assert!(is_faultless, "a mistake of the server: {log}");
+        assert!(is_faultless, "internal error of the server: {log}");
         log
     }
 

@@ -99,8 +99,8 @@ fn packets_of_dhcpv6_are_sent_with_their_clients_and_the_servers_options() {
     assert_eq!(responder.clients().len(), 100);
     let other = packet("other", &format!("03000000 {id} {association} {server} {asks}"));
     for (line, told) in [
-        (format!("-6 -n 1 -T {request}"), "not a bare SOLICIT"),
-        (format!("-6 -n 1 -T {solicit} -O 4"), "-O lies outside"),
+        (format!("-6 -n 1 -T {request}"), "not a SOLICIT without a relay's header"),
+        (format!("-6 -n 1 -T {solicit} -O 4"), "(-O) lies outside"),
         (format!("-6 -n 1 -T {solicit} -T {other}"), "-S: the second packet has no server"),
         (format!("-6 -n 1 -T {solicit} -T {solicit}"), "-S: the second packet has no server"),
         (

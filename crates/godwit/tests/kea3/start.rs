@@ -68,5 +68,5 @@ fn nobody_is_served_in_repair_mode_until_a_command_enables_it() {
     assert_eq!(told("config-reload")["result"], 0);
     assert_eq!(is_disabled(), true);
     let log = server.stop();
-    assert!(log.contains("the service is enabled"), "{log}");
+    assert!(log.contains("the DHCP service is enabled"), "{log}");
 }

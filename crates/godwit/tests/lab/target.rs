@@ -187,7 +187,7 @@ fn a_server_that_goes_away_falls_short_and_is_not_started_again() {
     let mut child = lab.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
     let time = lines.next().expect("a line").expect("text");
-    assert!(time.starts_with("about ") && time.contains(" for 1 line: target"), "{time}");
+    assert!(time.starts_with("about ") && time.contains(" for 1 configuration: target"), "{time}");
     // A trial has ended, and others follow.
     let first = lines.next().expect("a line").expect("text");
     assert!(first.contains("search"), "{first}");

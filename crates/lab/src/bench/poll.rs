@@ -69,8 +69,8 @@ pub(super) fn words(polls: Polls, label: &str) -> Option<String> {
     let each_mb = octets as f64 / 1e6 / answered.max(1) as f64;
     (due > 0).then(|| {
         format!(
-            "{label} answered {answered} of {due} requests for all of its statistics, {each_mb:.2} \
-             MB each, the slowest after {longest_s:.2} s."
+            "{label} answered {answered} of {due} statistic-get-all commands, {each_mb:.2} MB \
+             each, the slowest after {longest_s:.2} s."
         )
     })
 }

@@ -101,8 +101,8 @@ impl ProcessBench<'_> {
             return;
         } else {
             format!(
-                "{label}: its sockets have receive buffers of {} to {} octets, not {expected_bytes}: above \
-                 net.core.rmem_max that needs root.",
+                "{label}: its sockets have receive buffers of {} to {} bytes, not \
+                 {expected_bytes}: a buffer above net.core.rmem_max needs root.",
                 queues.receive_buffer_least_bytes, queues.receive_buffer_most_bytes
             )
         };

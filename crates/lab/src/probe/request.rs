@@ -89,7 +89,8 @@ pub(super) fn answer_fault(answer: &[u8]) -> Option<String> {
     let counts = [header.counts[1], header.counts[2]];
     (counts != [1, 0] || !is_the_one).then(|| {
         format!(
-            "{} records and {} of authority, not the one that the zone has",
+            "{} answer records and {} authority records, instead of the one answer record that the \
+             zone has",
             counts[0], counts[1]
         )
     })

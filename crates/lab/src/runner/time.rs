@@ -182,8 +182,8 @@ impl RunTime {
             String::new()
         };
         let lines = match labels.len() {
-            1 => "1 line".to_owned(),
-            count => format!("{count} lines"),
+            1 => "1 configuration".to_owned(),
+            count => format!("{count} configurations"),
         };
         format!("about {}{most}, for {lines}: {}", duration(self.announced_s), labels.join(", "))
     }

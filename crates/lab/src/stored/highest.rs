@@ -40,7 +40,7 @@ fn highest_in_summary(
     let result: &ServerResult = match (server, &summary.results[..]) {
         (None, [one]) => one,
         (None, []) => return Err(format!("{} has no server", folder.display())),
-        (None, _) => return Err(format!("{}: choose one of them", choice())),
+        (None, _) => return Err(format!("{}: choose one of these servers (--server)", choice())),
         (Some(name), all) => all
             .iter()
             .find(|each| each.server == name)
@@ -85,7 +85,10 @@ mod tests {
         assert_eq!(rate.leases_per_s.to_bits(), 9.0_f64.to_bits());
         assert!(rate.source.contains("a plan") && rate.source.ends_with("godwit (4 threads)"));
         let two = [("godwit", Some(9.0)), ("kea", None)];
-        assert_eq!(of(&two, None).unwrap_err(), "r has godwit, kea: choose one of them");
+        assert_eq!(
+            of(&two, None).unwrap_err(),
+            "r has godwit, kea: choose one of these servers (--server)"
+        );
         assert_eq!(of(&two, Some("godwit")).unwrap(), rate);
         assert_eq!(of(&two, Some("kea")).unwrap_err(), "r: no rate of kea was confirmed");
         assert_eq!(of(&two, Some("isc")).unwrap_err(), "r has godwit, kea, not isc");

@@ -57,9 +57,9 @@ impl GateFigure {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Rate => "highest rate",
-            Self::ShareOfLimit => "highest rate as share of the limit's",
+            Self::ShareOfLimit => "highest rate as share of the limit responder's",
             Self::PerCpuSecond => "per CPU-second",
-            Self::PerCpuShareOfLimit => "per CPU-second as share of the limit's",
+            Self::PerCpuShareOfLimit => "per CPU-second as share of the limit responder's",
         }
     }
 }

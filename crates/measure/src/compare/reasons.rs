@@ -202,7 +202,7 @@ fn servers(findings: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary)
         }
     }
     if both == 0 {
-        findings.add_reason(ReasonKind::MissingData, "no server is in both".to_owned());
+        findings.add_reason(ReasonKind::MissingData, "no server is in both results".to_owned());
     }
     let (of_a, of_b) = (&a.environment.commit, &b.environment.commit);
     if of_a != of_b {
@@ -229,7 +229,8 @@ fn server(findings: &mut ComparabilityFindings, a: &ServerResult, b: &ServerResu
             let words = format!("{name} has no confirmed rate in {side}");
             findings.add_reason(ReasonKind::MissingData, words);
         } else if !result.runs.is_empty() && counted < LEAST_TO_DROP {
-            let words = format!("{name} has {counted} runs that count in {side}, too few");
+            let words =
+                format!("{name} has {counted} runs that count in {side}, too few for an interval");
             findings.add_reason(ReasonKind::MissingData, words);
         }
     }
@@ -242,7 +243,7 @@ fn server(findings: &mut ComparabilityFindings, a: &ServerResult, b: &ServerResu
         if a.variant.starts_with("durability") || b.variant.starts_with("durability") {
             findings.add_reason(ReasonKind::Durability, words);
         } else {
-            findings.notes.push(format!("the better variant differs: {words}"));
+            findings.notes.push(format!("the variant with the higher rate differs: {words}"));
         }
     }
     let how = |used: bool| if used { "in groups (segmentation)" } else { "one by one" };
@@ -369,8 +370,8 @@ fn limit_shift(
             change.ratio.is_some_and(|of| of.pairs > 1 && (of.low..=of.high).contains(&1.0));
         if factor.max(1.0 / factor) > LIMIT_SHIFT && !holds_one {
             let words = format!(
-                "kernel and generator themselves changed: the limit responder of B does {factor:.2} \
-                 times what that of A did"
+                "kernel and generator themselves changed: the limit responder has {factor:.2} \
+                 times the rate in B that it had in A"
             );
             findings.add_reason(ReasonKind::Limit, words);
         }

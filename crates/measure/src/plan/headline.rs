@@ -62,14 +62,18 @@ impl Headline {
     pub const fn words(self) -> &'static str {
         match self {
             Self::HighestRate => "Highest rate",
-            Self::StartUp => "Time from the start to the first answer",
-            Self::StartMemory => "Memory at the first answer",
-            Self::Avalanche => "Time until all clients that came at once have a lease",
-            Self::Goodput => "Carried under the highest load, of the highest rate",
+            Self::StartUp => "Time from the server's start to its first answer",
+            Self::StartMemory => "Memory of the server at its first answer",
+            Self::Avalanche => "Time until all clients that began at once have a lease",
+            Self::Goodput => {
+                "Exchanges/s completed on time under the highest load, as share of the highest rate"
+            }
             Self::LatencyAtHalf => "p99 latency at half of the highest rate",
             Self::ExchangesPerGeneratorCpuSecond => "Exchanges per CPU-second of the generator",
-            Self::DatabaseRestart => "Time from the database's end to the first lease after it",
-            Self::PoolUsed => "Leases given, of the addresses of the pool that ran out",
+            Self::DatabaseRestart => {
+                "Time from the end of the database to the first lease after its restart"
+            }
+            Self::PoolUsed => "Leases given, as share of the addresses of the pool that ran out",
         }
     }
 }

@@ -91,7 +91,7 @@ pub const KEYS: &[PlanKey] = &[
         "headline",
         KeyValueSet::Choice(HEADLINES),
         "\"highest-rate\"",
-        "The figure of each server that the report shows first.",
+        "Figure of each server that the report shows first.",
     ),
     key(
         "topology",
@@ -103,7 +103,7 @@ pub const KEYS: &[PlanKey] = &[
         "servers",
         KeyValueSet::Names,
         "[\"godwit\"]",
-        "Servers measured when the command line names none; the first is what ratios divide. \
+        "Servers measured when the command line names none; the first is the numerator of ratios. \
          For DNS [\"installed\"] means those of BIND, Knot, NSD and Unbound that are installed.",
     ),
     key(
@@ -148,18 +148,24 @@ pub const KEYS: &[PlanKey] = &[
         "1000000.0",
         "Highest rate tried, exchanges per second.",
     ),
-    key("search.growth", KeyValueSet::Number(1.1, 16.0), "2.0", "Factor between coarse steps."),
+    key(
+        "search.growth",
+        KeyValueSet::Number(1.1, 16.0),
+        "2.0",
+        "Factor between two rates of the coarse search, before bisection.",
+    ),
     key(
         "search.bisections",
         KeyValueSet::Whole(0, 30),
         "6",
-        "Largest number of steps between the highest rate met and the lowest missed.",
+        "Largest number of bisection steps between the highest rate met and the lowest missed.",
     ),
     key(
         "search.width_percent",
         KeyValueSet::Number(0.1, 50.0),
         "5.0",
-        "Width of that interval at which bisection ends.",
+        "Width of the interval between the highest rate met and the lowest missed at which \
+         bisection ends.",
     ),
     key("search.dwell_s", KeyValueSet::Number(0.1, 3_600.0), "1.0", "Length of a search trial."),
     key(
@@ -179,39 +185,44 @@ pub const KEYS: &[PlanKey] = &[
         "search.quiet_s",
         KeyValueSet::Number(0.0, 60.0),
         "0.0",
-        "Seconds without an answer after which a trial, other than a confirming one, stops \
-         waiting; 0 waits for the deadline.",
+        "Seconds without an answer after which a trial stops waiting, 1 s at least for a \
+         confirming one; 0 waits for the deadline.",
     ),
     key(
         "search.void_repeats",
         KeyValueSet::Whole(0, 20),
         "2",
-        "Number of repetitions of a void trial before its rate counts as out of reach.",
+        "Number of repetitions of a void trial (see the keys void.*) before its rate counts as out \
+         of reach.",
     ),
     key(
         "blocks.rounds",
         KeyValueSet::Whole(1, 100),
         "4",
-        "Number of times that every server's highest rate is found; each round gives one pair.",
+        "Number of times that every server's highest rate is found; each round gives one pair of \
+         figures to a ratio.",
     ),
     key(
         "blocks.order",
         KeyValueSet::Choice(&["abba", "abab", "random"]),
         "\"abba\"",
-        "Order of the servers in a turn; abba reverses every second turn, which cancels steady \
-         drift; random draws an order for every two turns and reverses it for the second.",
+        "Order of the servers in one pass over them; abba reverses every second pass, which \
+         cancels steady drift; random draws an order for every two passes and reverses it for the \
+         second.",
     ),
     key(
         "blocks.limit",
         KeyValueSet::Flag,
         "true",
-        "Let the limit responder take its turn between the servers.",
+        "Also measure the limit responder, a program that sends every message back, in turn with \
+         the servers.",
     ),
     key(
         "blocks.dwell_s",
         KeyValueSet::Number(0.0, 3_600.0),
         "1.0",
-        "Length of a block at a fixed rate, in turn; 0 leaves these blocks out.",
+        "Length of a further trial of each server in each round, at a fixed rate near its highest; \
+         0 leaves these trials out.",
     ),
     key(
         "runs.count",
@@ -249,26 +260,28 @@ pub const KEYS: &[PlanKey] = &[
         "curve.avalanche_s",
         KeyValueSet::Number(0.0, 600.0),
         "0.0",
-        "All clients at once: as many as the highest rate would serve in this number of seconds; 0 for none (DHCP).",
+        "Size of a trial in which all clients begin at once: as many as the highest rate would \
+         serve in this number of seconds; 0 for none (DHCP).",
     ),
     key("curve.dwell_s", KeyValueSet::Number(0.1, 3_600.0), "1.0", "Length of a curve trial."),
     key(
         "ramp.first_mbit_s",
         KeyValueSet::Number(0.01, 100_000.0),
         "25.0",
-        "First step of a ramp, Mbit/s of the query's frame of 85 bytes (DNS).",
+        "First step of the ramp, a series of rising loads (DNS), in Mbit/s of query frames of 85 \
+         bytes.",
     ),
     key(
         "ramp.step_mbit_s",
         KeyValueSet::Number(0.01, 100_000.0),
         "25.0",
-        "Difference between two steps of the ramp.",
+        "Difference between two steps of the ramp, in Mbit/s.",
     ),
     key(
         "ramp.last_mbit_s",
         KeyValueSet::Number(0.01, 100_000.0),
         "750.0",
-        "Upper limit of the steps of the ramp.",
+        "Upper limit of the steps of the ramp, in Mbit/s.",
     ),
     key(
         "ramp.dwell_s",
@@ -287,7 +300,7 @@ pub const KEYS: &[PlanKey] = &[
         "profile.seconds",
         KeyValueSet::Number(0.1, 600.0),
         "3.0",
-        "Sampling time in each such trial.",
+        "Time for which perf samples in each of these trials.",
     ),
     key(
         "profile.frequency_hz",
@@ -313,21 +326,27 @@ pub const KEYS: &[PlanKey] = &[
         "restart.database",
         KeyValueSet::Choice(&["none", "stop", "kill", "both"]),
         "\"none\"",
-        "End and restart of databases in the middle of a separate trial: not at all, in order, \
-         killed, or one trial for each.",
+        "End and restart of the database in the middle of a separate trial: none; stop, in order; \
+         kill, by SIGKILL; both, in one trial each.",
     ),
     key(
         "restart.fraction",
         KeyValueSet::Number(0.01, 1.0),
         "0.5",
-        "Constant load of that trial, as a fraction of the highest rate found.",
+        "Constant load of the trial with the restart of the database, as a fraction of the highest \
+         rate found.",
     ),
-    key("restart.dwell_s", KeyValueSet::Number(1.0, 3_600.0), "20.0", "Length of that trial."),
+    key(
+        "restart.dwell_s",
+        KeyValueSet::Number(1.0, 3_600.0),
+        "20.0",
+        "Length of the trial with the restart of the database.",
+    ),
     key(
         "restart.at_s",
         KeyValueSet::Number(0.1, 3_600.0),
         "6.0",
-        "Time at which the database is ended, from the beginning of that trial.",
+        "Time at which the database is ended, from the beginning of its trial.",
     ),
     key(
         "exhaustion.dwell_s",
@@ -340,13 +359,15 @@ pub const KEYS: &[PlanKey] = &[
         "exhaustion.fraction",
         KeyValueSet::Number(0.01, 1.0),
         "0.5",
-        "Constant load of that trial, as a fraction of the highest rate found.",
+        "Constant load of the trial in which the pool runs out, as a fraction of the highest rate \
+         found.",
     ),
     key(
         "exhaustion.at_s",
         KeyValueSet::Number(0.1, 3_600.0),
         "15.0",
-        "Time at which the server assigns the last address, from the beginning of that trial.",
+        "Time at which the server assigns the last address of the pool, from the beginning of the \
+         trial.",
     ),
     key(
         "clients.count",
@@ -358,15 +379,16 @@ pub const KEYS: &[PlanKey] = &[
         "clients.frames",
         KeyValueSet::Flag,
         "false",
-        "Send messages as frames by AF_XDP, past the kernel's UDP, instead of in groups; needs a \
-         veth pair.",
+        "Send messages as frames by AF_XDP, past the kernel's UDP, instead of in groups \
+         (UDP_SEGMENT); needs a veth pair.",
     ),
     key(
         "clients.turn_us",
         KeyValueSet::Whole(0, 10_000),
         "0",
-        "Shortest time between two turns of the generator. A longer time sends and reads more \
-         messages at once, which saves processor time; latencies are up to that much longer.",
+        "Shortest time between two send and receive cycles of the generator. A longer time sends \
+         and reads more messages at once, which saves processor time; latencies are up to that \
+         much longer.",
     ),
     key("server.pool_size", KeyValueSet::Whole(1, 16_777_216), "262144", "Addresses in the pool."),
     key(
@@ -379,20 +401,23 @@ pub const KEYS: &[PlanKey] = &[
         "server.durability",
         KeyValueSet::Choices(DURABILITIES),
         "[\"none\", \"always\"]",
-        "Godwit's durabilities measured; the first is the one compared with other servers.",
+        "Godwit's durabilities to measure: how far a lease is on the disk before its reply leaves. \
+         Ratios to other servers use the first.",
     ),
     key(
         "server.stores",
         KeyValueSet::Choices(STORES),
         "[\"memfile\"]",
-        "Lease backends, by Kea's names; each is a line of every server that has it.",
+        "Lease backends to measure, by Kea's names; every server that has the backend gets a row \
+         of results for it.",
     ),
     key(
         "server.sharing",
         KeyValueSet::Choices(SHARINGS),
         "[\"open\"]",
-        "Use of a database: open to other writers, exclusive (Godwit only), two servers on one \
-         with the load split between them, or a round trip away; each is a line.",
+        "Use of a lease database: open to other writers, exclusive (Godwit only), two servers on \
+         one database with the load split between them, or a database behind a delay; each gets a \
+         row of results.",
     ),
     key(
         "dns.threads",
@@ -475,8 +500,8 @@ pub const KEYS: &[PlanKey] = &[
         "server.features",
         KeyValueSet::Choices(FEATURES),
         "[\"plain\"]",
-        "Configurations other than one subnet with one pool; each is a line, compared with plain, \
-         or with pool-50 where clients release leases.",
+        "Configurations of the server: plain is one subnet with one pool. Each gets a row of \
+         results, compared with plain, or with pool-50 where clients release leases.",
     ),
     key(
         "void.late_sends_percent",

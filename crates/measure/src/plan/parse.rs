@@ -209,13 +209,13 @@ impl KeyChecker<'_> {
         if plan.protocol == MeasuredProtocol::Dhcp6
             && plan.server.sharing.contains(&DatabaseAccess::TwoServers)
         {
-            let message = "two servers on one database are measured with DHCPv4 only".to_owned();
+            let message = "`two-servers` on one database are measured with DHCPv4 only".to_owned();
             self.add_problem(self.value_position("server.sharing"), message, None);
         }
         if plan.names_features()
             && (plan.names_stores() || plan.server.sharing != [DatabaseAccess::Open])
         {
-            let message = "features are measured with leases in a file only".to_owned();
+            let message = "`server.features` are measured with leases in a file only".to_owned();
             let help = "leave server.stores and server.sharing out";
             self.add_problem(
                 self.value_position("server.features"),
@@ -233,7 +233,8 @@ impl KeyChecker<'_> {
         let least_s = search.dwell_s + search.confirm_dwell_s;
         if plan.time_budget_s > 0.0 && plan.time_budget_s < least_s {
             let message = format!(
-                "a budget of {} s has no room for one search trial and one confirmation ({least_s} s)",
+                "`time_budget_s` ({} s) has no room for one trial of the search and one confirming \
+                 trial ({least_s} s)",
                 plan.time_budget_s
             );
             self.add_problem(self.value_position("time_budget_s"), message, None);
@@ -277,8 +278,8 @@ impl KeyChecker<'_> {
             self.add_problem(self.value_position("exhaustion.at_s"), message, None);
         }
         if plan.names_features() {
-            let message = "pools run out in plans without features only".to_owned();
-            let help = "features have their own pools; leave one of the two out";
+            let message = "`exhaustion.dwell_s` needs a plan without `server.features`".to_owned();
+            let help = "features have their own pools; leave one of the two keys out";
             self.add_problem(
                 self.value_position("exhaustion.dwell_s"),
                 message,
@@ -509,7 +510,8 @@ mod tests {
         assert_eq!(
             problems(&both),
             [
-                "3:17: a budget of 2 s has no room for one search trial and one confirmation (4 s)",
+                "3:17: `time_budget_s` (2 s) has no room for one trial of the search and one \
+                 confirming trial (4 s)",
                 "5:15: `search.start_per_s` (9) is above `search.max_per_s` (8)",
                 "8:9: 300 clients do not fit into a pool of 200 addresses",
             ]
@@ -528,7 +530,7 @@ mod tests {
         assert_eq!(
             with("[exhaustion]\ndwell_s = 9\nat_s = 9\n[server]\nfeatures = ['releases']\n"),
             [
-                "4:11: pools run out in plans without features only",
+                "4:11: `exhaustion.dwell_s` needs a plan without `server.features`",
                 "5:8: `exhaustion.at_s` (9) is not within the trial of 9 s",
             ]
         );

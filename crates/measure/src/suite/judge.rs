@@ -187,7 +187,7 @@ fn start<'s>(line: &str, summary: &'s RunSummary) -> Result<&'s Start, String> {
     let of_line = summary.starts.iter().filter(|start| start.server == line && start.took_s > 0.0);
     of_line
         .min_by(|a, b| a.took_s.total_cmp(&b.took_s))
-        .ok_or_else(|| format!("no start of {line} was timed"))
+        .ok_or_else(|| format!("the time of no start of {line} was measured"))
 }
 
 /// Returns the ratio of a row's two lines, whichever of them is above the other in the summary.
@@ -245,7 +245,9 @@ fn share_of_limit(of: &ServerResult, summary: &RunSummary) -> Result<FigureEstim
 fn share_per_cpu_second(of: &ServerResult, summary: &RunSummary) -> Result<FigureEstimate, String> {
     let pairs = pairs_with_limit(of, summary, |round| round.leases_per_cpu_s)?;
     let paired = paired_ratio(&pairs).map(FigureEstimate::from);
-    paired.ok_or_else(|| format!("no round has processor time of {} and of the limit", of.server))
+    paired.ok_or_else(|| {
+        format!("no round has processor time of {} and of the limit responder", of.server)
+    })
 }
 
 /// Returns the pairs of a figure of `of` and of the limit responder, for each round that both have.
@@ -254,7 +256,7 @@ fn pairs_with_limit(
     summary: &RunSummary,
     figure: impl Fn(&RoundResult) -> Option<f64>,
 ) -> Result<Vec<(f64, f64)>, String> {
-    let limit = summary.limit.as_ref().ok_or("the limit was not measured")?;
+    let limit = summary.limit.as_ref().ok_or("the limit responder was not measured")?;
     let below = |round: &RoundResult| limit.rounds.iter().find(|other| other.round == round.round);
     let pair = |round: &RoundResult| Some((figure(round)?, figure(below(round)?)?));
     Ok(of.rounds.iter().filter_map(pair).collect())
@@ -279,7 +281,7 @@ fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<FigureEs
 /// Returns the highest offered rate over the limit responder's. A generator that is late makes its
 /// trial void, and a void trial is not in the curve.
 fn offered_over_limit(summary: &RunSummary) -> Result<FigureEstimate, String> {
-    let limit = summary.limit.as_ref().ok_or("the limit was not measured")?;
+    let limit = summary.limit.as_ref().ok_or("the limit responder was not measured")?;
     let highest = limit.curve.iter().map(|point| point.offered_per_s).fold(0.0, f64::max);
     Ok(FigureEstimate { value: highest / limit.leases_per_s, interval: None, bottleneck: None })
 }
@@ -422,7 +424,7 @@ mod tests {
         assert_eq!(result.verdict, TargetVerdict::MetByFigure, "the search tells no closer");
         let per_cpu = RowPlan { figure: FigureKind::ShareOfLimitPerCpuSecond, ..row("a", "") };
         let result = judged(per_cpu.clone());
-        assert_eq!(result.note, "no round has processor time of a and of the limit");
+        assert_eq!(result.note, "no round has processor time of a and of the limit responder");
         let mut summary = summary();
         let limit = summary.limit.as_mut().unwrap().rounds.iter_mut();
         for round in limit.chain(summary.results[0].rounds.iter_mut()) {

@@ -146,15 +146,19 @@ impl FigureKind {
             Self::LeasesPerSecond => "leases/s",
             Self::LeasesPerCpuSecond => "leases per CPU-second",
             Self::ExchangesPerGeneratorCpuSecond => "exchanges per CPU-second of the generator",
-            Self::ShareOfLimit => "leases/s, as share of the limit",
-            Self::ShareOfLimitPerCpuSecond => "leases per CPU-second, as share of the limit's",
-            Self::LatencyAtHalf => "p99 at half of the maximum",
-            Self::LatencyAtSameRate => "p99 at half of the maximum of the second",
-            Self::OfferedOverLimit => "exchanges/s offered on time, over those answered in full",
+            Self::ShareOfLimit => "leases/s, as share of the limit responder's",
+            Self::ShareOfLimitPerCpuSecond => {
+                "leases per CPU-second, as share of the limit responder's"
+            }
+            Self::LatencyAtHalf => "p99 latency at half of the highest rate",
+            Self::LatencyAtSameRate => "p99 latency at half of the second server's highest rate",
+            Self::OfferedOverLimit => {
+                "exchanges/s offered on time, over those that the limit responder answered in full"
+            }
             Self::StartUp => "time to start",
             Self::BytesPerLease => "memory after the start, bytes for each lease",
-            Self::Goodput => "completed on time under overload, as share of the maximum",
-            Self::Avalanche => "time until all have a lease, over clients / maximum",
+            Self::Goodput => "completed on time under overload, as share of the highest rate",
+            Self::Avalanche => "time until all clients have a lease, over clients / highest rate",
         }
     }
 }

@@ -273,7 +273,7 @@ fn warnings(summary: &RunSummary) -> Vec<String> {
     let planned = summary.plan.runs.count;
     if summary.runs_done < planned {
         warnings.push(format!(
-            "{} of {planned} runs were done; the figures are of those.",
+            "{} of {planned} runs were done; the figures come from these.",
             summary.runs_done
         ));
     }
@@ -287,8 +287,9 @@ fn warnings(summary: &RunSummary) -> Vec<String> {
         let name = &result.server;
         if let Some(least) = result.loses_at_every_rate {
             warnings.push(format!(
-                "{name}: never meets {} %: it misses {:.1} % or more at every rate, also far below \
-                 the rate that it answers, so load is not the cause.",
+                "{name}: never meets the criterion of at most {} % missed exchanges: it misses \
+                 {:.1} % or more at every rate, also far below the rate that it answers, so load \
+                 is not the cause.",
                 summary.plan.search.loss_percent,
                 least * 100.0
             ));

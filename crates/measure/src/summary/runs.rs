@@ -32,7 +32,7 @@ impl RunState {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Confirmed => "confirmed",
-            Self::AtLeast => "at least: not seen to fail above",
+            Self::AtLeast => "at least: no higher rate was seen to fail",
             Self::Failed => "failed: no rate could be confirmed",
             Self::Void => "void: no result",
         }

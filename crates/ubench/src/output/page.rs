@@ -203,8 +203,8 @@ fn method(report: &UbenchReport) -> Markup {
             p {
                 "Kea's tables are used as the DHCP server uses them: the lease table in memory, and "
                 "a thread that writes the rows of many operations at once. An operation is "
-                "complete when its row is as durable as the setting promises. The tables of 2012 \
-                 get "
+                "complete when its row is as durable as the setting promises. The tables of \
+                 dhcp-ubench of 2012 get "
                 "one statement for each operation."
             }
             p {

@@ -100,7 +100,7 @@ fn block(out: &mut String, number: u32, lease: PlainFileLease, word: &str) {
 
 impl StoreConnection for TextFile {
     fn begin(&mut self) -> Result<(), UbenchError> {
-        Err(UbenchError::from_message("the file of 2012 has no transactions"))
+        Err(UbenchError::from_message("the lease file of dhcp-ubench of 2012 has no transactions"))
     }
 
     fn commit(&mut self) -> Result<(), UbenchError> {

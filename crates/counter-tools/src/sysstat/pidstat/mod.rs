@@ -86,7 +86,7 @@ fn parse_process(text: &str) -> Result<ProcessWord, String> {
         _ => text
             .parse()
             .map(ProcessWord::Number)
-            .map_err(|_| format!("`{text}` is no process: numbers, SELF or ALL")),
+            .map_err(|_| format!("`{text}` is not a process: must be a process ID, SELF or ALL")),
     }
 }
 

@@ -81,7 +81,7 @@ impl ExpressionParser<'_> {
         self.expect("(")?;
         let (_, node) = self.expression(LOWEST)?;
         if let (ParsedExpression::Text(_), (_, ExpressionToken::Word(","))) = (&node, self.peek()) {
-            return error(at, "the first operand has to be a condition");
+            return error(at, "the first operand of `ifelse` has to be a condition");
         }
         let condition = Box::new(condition(at, node)?);
         self.expect(",")?;

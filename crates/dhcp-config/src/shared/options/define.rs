@@ -34,11 +34,12 @@ pub(super) fn begin_class<F: ConfigFamily>(
         let Some(custom) = read::<F>(item, findings) else { continue };
         let code = custom.definition.code;
         if custom.space != F::SPACE || !F::CLASS_CODES.iter().any(|codes| codes.contains(&code)) {
-            let message = format!("a class cannot define option {code} of `{}`", custom.space);
+            let message =
+                format!("a client class cannot define option {code} of space `{}`", custom.space);
             findings.error_help(
                 item.at,
                 message,
-                "a class may define option 43 and options 224 to 254 only",
+                "a client class may define option 43 and options 224 to 254 only",
             );
             continue;
         }
@@ -132,8 +133,12 @@ fn read<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Optio
     let has_room = !matches!(*fields, [Field::Binary | Field::Text]);
     let encapsulates = match encapsulates {
         Some(inner) if !has_room => {
-            let message = format!("`{}` is not added to an option of this type", inner.value);
-            findings.warn_help(inner.at, message, "its sub-options are not sent, as in Kea");
+            let message = format!(
+                "options of space `{}` cannot follow the value of an option of type `binary` or \
+                 `string`",
+                inner.value
+            );
+            findings.warn_help(inner.at, message, "as in Kea, they are not sent");
             None
         }
         other => other,

@@ -90,7 +90,8 @@ pub(super) fn read<F: ConfigFamily>(
         return None;
     }
     if space.value == F::SPACE && number == F::VENDOR_CLASS && !is_vendor_class::<F>(&octets) {
-        let message = "vendor classes are parts with a length before each";
+        let message = "a vendor class option has an enterprise number, then data, each with its \
+                       length in front";
         findings.error_help(data.map_or(item.at, |data| data.at), message, F::VENDOR_CLASS_HELP);
         return None;
     }
@@ -136,7 +137,7 @@ fn is_vendor_class<F: ConfigFamily>(octets: &[u8]) -> bool {
 fn is_space<F: ConfigFamily>(space: PositionedValue<&str>, findings: &mut ParseContext) -> bool {
     let families = ["dhcp4", "dhcp6"];
     if space.value != F::SPACE && families.contains(&space.value) {
-        let message = format!("option space `{}` is that of the other family", space.value);
+        let message = format!("option space `{}` is for the other DHCP version", space.value);
         findings.error_help(space.at, message, format!("the one here is `{}`", F::SPACE));
         return false;
     }

@@ -47,7 +47,9 @@ impl UnsentText {
             Self::ValuesFrom(first) => {
                 format!("the option takes fewer values: those from number {first} on are not sent")
             }
-            Self::Octets(count) => format!("the value is too long by {count}: its end is not sent"),
+            Self::Octets(count) => {
+                format!("bytes too many in the value: {count}; its end is not sent")
+            }
             Self::Separators => "blanks and `;` do not belong between domain names".to_owned(),
         }
     }

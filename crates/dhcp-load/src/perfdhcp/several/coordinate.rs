@@ -158,7 +158,7 @@ fn listen<R: LeasedResource>(
                 watch.ended(index, &standing)?;
                 results[index] = Some((outcome, notice_ns));
             }
-            other => return Err(group.surprised(index, "how the run goes", other.name())),
+            other => return Err(group.surprised(index, "a report of progress", other.name())),
         }
     }
     Ok(results.into_iter().flatten().collect())

@@ -79,7 +79,7 @@ pub(super) fn all_of(settings: &SqlSettings, mut errors: Vec<SqlError>) -> SqlEr
     let why: Vec<String> =
         (0..).zip(&errors).map(|(number, error)| format!("{number}: {}", error.cause())).collect();
     let tried = format!(
-        "use any of {} hosts of the {} database {}",
+        "use any of the {} hosts of the {} database {}",
         errors.len(),
         settings.backend,
         settings.name

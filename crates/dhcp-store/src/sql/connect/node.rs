@@ -85,7 +85,10 @@ pub(in crate::sql) fn objection(facts: &Facts) -> Option<String> {
         return None;
     }
     if !is(facts, "wsrep_cluster_status", "Primary") {
-        return Some("its part of the cluster is not the primary one".to_owned());
+        return Some(
+            "its part of the Galera cluster is not the primary component (wsrep_cluster_status)"
+                .to_owned(),
+        );
     }
     if !is(facts, "wsrep_ready", "ON") {
         return Some("the node is not ready (wsrep_ready)".to_owned());
@@ -154,7 +157,7 @@ mod tests {
         assert_eq!(objection(&facts(NODE)), None);
         assert!(is_of_cluster(&facts(NODE)));
         for (from, to, words) in [
-            ("Primary", "non-Primary", "not the primary one"),
+            ("Primary", "non-Primary", "not the primary component"),
             ("ready:ON", "ready:OFF", "not ready"),
             ("state:4", "state:2", "its state is Synced"),
         ] {
