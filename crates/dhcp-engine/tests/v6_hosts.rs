@@ -135,6 +135,44 @@ fn excluded_prefixes_are_told_to_those_who_ask() {
     assert_eq!(server.ask(&asking(2)).ias[0].excluded, Some((ip("2001:db8:100:ff::"), 64)));
 }
 
+/// A reserved prefix in a pool has the excluded prefix of its reservation, or none, whatever its
+/// length, also in another subnet of the shared network than the one that is selected.
+#[test]
+fn reserved_prefixes_of_all_lengths_in_a_pool_have_no_excluded_prefix_of_the_pool() {
+    for len in 55..=64 {
+        let prefix = ip(if len == 55 { "2001:db8:8000::" } else { "2001:db8:8000:100::" });
+        for (excluded, hosts) in [
+            (None, format!(r#""prefixes": [ "{prefix}/{len}" ]"#)),
+            (
+                Some((prefix, 80)),
+                format!(
+                    r#""prefixes": [ "{prefix}/{len}" ], "excluded-prefixes": [ "{prefix}/80" ]"#
+                ),
+            ),
+        ] {
+            let mut server = Server::new(&format!(
+                r#"{{ "Dhcp6": {{ "interfaces-config": {{ "interfaces": [ "*" ] }},
+                    "shared-networks": [ {{ "name": "n", "subnet6": [
+                      {{ "id": 1, "subnet": "2001:db8:1::/64", "reservations": [
+                        {{ "duid": "{DUID_1}", "ip-addresses": [ "2001:db8:1::77" ] }} ] }},
+                      {{ "id": 2, "subnet": "2001:db8:2::/64",
+                        "reservations": [ {{ "duid": "{DUID_1}", {hosts} }} ],
+                        "pd-pools": [ {{ "prefix": "2001:db8:8000::", "prefix-len": 50,
+                          "delegated-len": 56, "excluded-prefix": "2001:db8:8000:1::",
+                          "excluded-prefix-len": 64 }} ] }} ] }} ] }} }}"#
+            ));
+            for kind in [MessageType::Request, MessageType::Renew] {
+                let message = Dhcp6MessageBuilder::new(kind, 1).for_us().na(1, &[address(0x77)]);
+                let message = message.pd(1, &[(prefix, len)]).wants(&[option::PD_EXCLUDE]);
+                let reply = server.ask(&message);
+                let given = reply.ias[1].leased[0];
+                assert_eq!((given.0, given.1), (prefix, len));
+                assert_eq!(reply.ias[1].excluded, excluded, "/{len}");
+            }
+        }
+    }
+}
+
 #[test]
 fn modes_say_which_reservations_count() {
     let host = |address: &str| {

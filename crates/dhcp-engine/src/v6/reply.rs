@@ -155,16 +155,22 @@ fn put_grant(transaction: &Transaction<'_>, grant: &Grant, writer: &mut MessageW
 }
 
 /// Returns the prefix that is excluded from a granted one (RFC 6603): that of the reservation, else
-/// that of the pool.
+/// that of the pool if the pool delegates prefixes of the granted length. Prefixes of another length
+/// in a pool come from reservations and commands.
 fn excluded(transaction: &Transaction<'_>, grant: &Grant) -> Option<(Ipv6Addr, u8)> {
-    let snapshot = transaction.snapshot;
-    let host =
-        transaction.host_subnet().and_then(|subnet| transaction.client.host(snapshot, subnet));
+    let (snapshot, granted) = (transaction.snapshot, grant.resource);
+    let host = transaction.client.host(snapshot, grant.location.subnet);
     let mut reserved = host.iter().flat_map(|&host| transaction.client.hosts.get(host).reserved);
-    match reserved.find(|reserved| reserved.resource == grant.resource) {
+    let excluded = match reserved.find(|reserved| reserved.resource == granted) {
         Some(reserved) => reserved.excluded,
-        None => snapshot.pool_terms(grant.location.pool?).excluded,
-    }
+        None => {
+            let pool = grant.location.pool?;
+            let has_pool_len = snapshot.pools().specs()[pool.0 as usize].len == granted.len;
+            snapshot.pool_terms(pool).excluded.filter(|_| has_pool_len)
+        }
+    };
+    // A row of a host database may name any prefix.
+    excluded.filter(|&(_, len)| granted.len < len && len <= 128)
 }
 
 fn put_resource(
