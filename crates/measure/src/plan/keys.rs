@@ -39,7 +39,7 @@ pub enum KeyValueSet {
     Numbers(f64, f64),
     /// A whole number from the first bound to the second.
     Whole(i64, i64),
-    /// A Boolean: `true` or `false`.
+    /// A TOML Boolean: `true` or `false`.
     Flag,
 }
 
