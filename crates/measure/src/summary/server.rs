@@ -22,7 +22,7 @@ struct Variant<'t> {
     leases_per_cpu_s: Option<f64>,
 }
 
-/// Judges the trials of one server and returns its result.
+/// Judges the trials of one server, with its variants and rounds, and returns its result.
 pub(super) fn server_result(
     server: &str,
     trials: &[&TrialRecord],
@@ -142,7 +142,8 @@ fn variant<'t>(
     }
 }
 
-/// Returns the runs of one variant of one server, and their mean.
+/// Returns the runs of one variant of one server (such as `multi-threaded`), and the mean of their
+/// rates.
 pub(super) fn variant_runs(
     server: &str,
     variant: &str,
@@ -154,7 +155,8 @@ pub(super) fn variant_runs(
     runs::runs(&run.plan, &searches, rounds)
 }
 
-/// Returns the least shortfall of a variant whose searches found that it loses at every rate.
+/// Returns the least shortfall (share of exchanges not carried) of a variant whose searches found
+/// that it loses at every rate.
 fn loses_at_every_rate(server: &str, variant: &Variant<'_>, run: &RunRecord) -> Option<f64> {
     let is_of = |end: &&SearchEnd| end.server == server && end.variant == variant.name;
     let is_met_nowhere =
@@ -205,8 +207,8 @@ pub(super) fn rounds(trials: &[&TrialRecord], loss_percent: f64) -> Vec<RoundRes
     rounds.into_values().collect()
 }
 
-/// Returns the trials from which figures per processor second are computed: confirming trials and
-/// blocks at a fixed rate that met the criterion.
+/// Returns the trials from which figures per processor second are computed: confirming trials, and
+/// blocks at a fixed rate near the highest, that met the criterion.
 fn near_highest<'t>(trials: &[&'t TrialRecord], loss_percent: f64) -> Vec<&'t TrialRecord> {
     let near = |trial: &&TrialRecord| matches!(trial.purpose, Purpose::Confirm | Purpose::Pair);
     trials.iter().copied().filter(near).filter(|trial| trial.meets(loss_percent)).collect()
