@@ -1,8 +1,8 @@
 //! Configurations beyond one subnet with one pool, in Kea's words, and the generator's settings
 //! that make them matter.
 //!
-//! Clients, subnets or addresses of a feature are those that the generator plays: a cost that no
-//! client causes is not one.
+//! The clients, subnets or addresses of a feature are those that the generator plays: a lookup that
+//! no client causes would cost nothing.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
