@@ -8,7 +8,7 @@ use measure::summary::{CurvePoint, LongTrial, RestartResult, RunSummary, ServerR
 /// Headline figure of a server in the form that people read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeadlineText {
-    /// Number of the headline figure, with its sign if it is a bound.
+    /// Number of the headline figure, after `≥` or `≤` if it is a bound.
     pub figure: String,
     /// Unit of the headline figure; empty where the number has it.
     pub unit: String,

@@ -50,8 +50,8 @@ pub fn theme_button() -> Markup {
     }
 }
 
-/// Returns the ratios that the run was made for: the first server of the plan over the second, in
-/// each store where the plan names several.
+/// Returns the ratios that the run was made for: the plan's first server over its second, in each
+/// lease store where the plan names several.
 fn main_ratios(summary: &RunSummary) -> impl Iterator<Item = (&Ratio, RatioInterval)> {
     let is_main = |ratio: &&Ratio| summary.plan.is_main_pair(&ratio.server, &ratio.to);
     let ratios = summary.ratios.iter().filter(is_main);
@@ -93,8 +93,8 @@ fn main_ratio(summary: &RunSummary, ratio: &Ratio, interval: RatioInterval) -> M
     }
 }
 
-/// Draws the headline of the report: the sentence with the ratio, or the subject of the figures if
-/// a ratio has no interval; then a card per server with the plan's headline figure.
+/// Draws the headline of the report: the sentence with the ratio of two servers, or the name of the
+/// headline figure if no ratio has an interval; then a card per server with that figure.
 pub(super) fn headline(summary: &RunSummary) -> Markup {
     let headline = summary.plan.headline;
     let is_rate = headline == Headline::HighestRate;
@@ -186,7 +186,7 @@ pub(super) fn method(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Describes in which turns the servers are measured in parallel.
+/// Describes in which order the servers, which run in parallel, are loaded in turn.
 fn turns(plan: &Plan) -> Markup {
     let number = |value: f64| format::trimmed(value, 2);
     html! {
@@ -225,7 +225,7 @@ fn exchange(plan: &Plan) -> Markup {
     }
 }
 
-/// Words of the report for messages that leave as frames.
+/// Text of the report for messages that leave the generator as frames (AF_XDP).
 const AS_FRAMES: &str = "as frames that bypass the kernel's UDP, if there is a veth pair";
 
 /// Describes the load of the plan, clients or queries, in one clause.
