@@ -1,6 +1,5 @@
 //! Limit responder: sends each datagram back with the same content and size, knows no protocol and
-//! does nothing else. Its rate is the limit that the kernel's UDP path sets to any server that uses
-//! the same system calls.
+//! does nothing else. The kernel's UDP path lets no server with the same system calls be faster.
 //!
 //! Budget: that of [`crate::responder`] and one copy of the payload.
 
@@ -18,10 +17,10 @@ const BUFFER_BYTES: usize = 16 << 20;
 pub struct LimitCounts {
     /// Number of datagrams that the limit responder received from its socket.
     pub received: u64,
-    /// Number of replies that the kernel accepted.
+    /// Number of the limit responder's replies that the kernel accepted.
     pub sent: u64,
-    /// Number of replies that the kernel refused, or that were given up because the socket stayed
-    /// full.
+    /// Number of the limit responder's replies that the kernel refused, or that were given up
+    /// because the socket stayed full.
     pub refused: u64,
     /// Number of datagrams that the kernel dropped because the socket's receive buffer was full.
     pub socket_drops: u64,
@@ -34,8 +33,8 @@ pub struct LimitOptions {
     /// an interface the responder joins the group on that interface and replies from an address of
     /// that interface.
     pub listen: SocketAddr,
-    /// True to group replies to one source (`UDP_SEGMENT`) and to receive trains (`UDP_GRO`). This
-    /// is a different limit: compare it with servers that do the same.
+    /// True to group replies to one source (`UDP_SEGMENT`) and to receive trains (`UDP_GRO`). Its
+    /// rate is then higher: compare it only with servers that do the same.
     pub segmentation: bool,
 }
 
