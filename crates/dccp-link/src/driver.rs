@@ -1,4 +1,5 @@
-//! DCCP endpoint without a thread, for a loop of the caller: wait, receive, stage, flush.
+//! DCCP endpoint without a thread, for a loop of the caller: wait, receive, stage packets in the
+//! sockets' batches, flush.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -30,7 +31,7 @@ const UDP_OPTIONS_BYTES: usize = 24;
 /// MTU in bytes that a listener's connections assume until their route has been looked up.
 const MTU_BYTES: u32 = 1_500;
 
-/// Port in look-ups of routes, which do not depend on it.
+/// UDP port in look-ups of routes, which do not depend on the port.
 const ANY_PORT: u16 = 9;
 /// Largest number of failed connections that wait for [`Driver::poll_unreachable`].
 const UNREACHABLE_MAX: usize = 1_024;

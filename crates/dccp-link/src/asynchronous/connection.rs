@@ -52,7 +52,7 @@ impl AsyncConnection {
         Ok(())
     }
 
-    /// Queues a datagram if the send queue has room now; `priority` counts only with
+    /// Queues a datagram if the connection's send queue has room now; `priority` counts only with
     /// [`dccp::connection::QueuePolicy::Priority`].
     ///
     /// # Errors

@@ -10,8 +10,8 @@ use netio::{Clock, thread};
 
 use super::{ConnectionEndReason, ConnectionEntry, EndpointState, FinalReset, SharedEndpoint};
 
-/// Largest number of rounds of staging and flushing packets between two checks for received
-/// packets.
+/// Largest number of times that the thread stages and flushes packets between two checks for
+/// received packets.
 const ROUNDS_MAX: usize = 8;
 /// Time in nanoseconds after which the thread tries again when waiting for the sockets fails.
 const RETRY_NS: u64 = 10_000_000;

@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use crate::option::{DccpOption, DccpOptionWriter};
 use crate::sequence::SequenceNumber;
 
-/// Largest number of dropped packets that this end keeps to report; it no longer reports older
-/// ones.
+/// Largest number of packets with dropped data that this end keeps for Data Dropped options (RFC
+/// 4340 §11.7); it no longer reports older ones.
 const DROPS_MAX: usize = 64;
 /// Largest number of bytes in the blocks of one Data Dropped option.
 const BLOCKS_LEN_MAX: usize = 253;
 
-/// Reason why data of a packet was dropped (Drop Code), or the fact that corrupt data was
-/// delivered.
+/// Drop Code of a Data Dropped option (RFC 4340 §11.7): reason why data of a packet was dropped, or
+/// the fact that corrupt data was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCode {
     /// Data that the protocol forbids to deliver, for instance because its checksum coverage is too
@@ -68,13 +68,13 @@ impl DropCode {
 pub struct UnacknowledgedDrops {
     /// Dropped packets with their reasons, the greatest sequence number first.
     drops: VecDeque<(SequenceNumber, DropCode)>,
-    /// Packets of this end that reported drops: their sequence number, and the greatest number that
-    /// the report covers.
+    /// Packets of this end with Data Dropped options: the sequence number of each, and the greatest
+    /// number of the other end's packets that its report covers.
     reports: VecDeque<(SequenceNumber, SequenceNumber)>,
 }
 
 impl UnacknowledgedDrops {
-    /// Returns true if no dropped packet has to be reported.
+    /// Returns true if no dropped packet has to be reported in a Data Dropped option.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.drops.is_empty()

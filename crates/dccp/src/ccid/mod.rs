@@ -14,8 +14,8 @@ use crate::sequence::SequenceNumber;
 pub const RTT_DEFAULT_NS: u64 = 200_000_000;
 
 /// Least round-trip time that a measurement gives, in nanoseconds. The times that are subtracted
-/// from a measured round-trip time come in units of 10 microseconds (RFC 4340 §13), so the rest may
-/// be 0, and a window per 0 seconds would be a rate without bound.
+/// from a measured round-trip time come in units of 10 µs (RFC 4340 §13), so the difference may be
+/// 0, and a window per 0 seconds would be a rate without bound.
 pub const RTT_MIN_NS: u64 = 10_000;
 
 /// Permission of congestion control for the next datagram: now, later or blocked.
@@ -77,7 +77,7 @@ pub struct PacketArrival {
     pub is_in_order: bool,
 }
 
-/// Figures of a sender's congestion control, for probes.
+/// Figures of a sender's congestion control, for probes (files with samples of them).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SenderFigures {
     /// Figures of CCID 2, in packets.
@@ -152,7 +152,7 @@ pub trait SenderHalf: Debug + Send {
     /// free its history (RFC 4341 §6.2).
     fn wants_ack_of_acks(&self) -> bool;
 
-    /// Returns the figures of the congestion control, for probes.
+    /// Returns the figures of the congestion control, for probes (files with samples of them).
     fn figures(&self) -> SenderFigures;
 }
 

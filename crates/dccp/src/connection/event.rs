@@ -22,7 +22,7 @@ pub enum ConnectionEvent {
     Closed,
 }
 
-/// Reason why a connection did not accept a datagram to send.
+/// Reason why a connection did not accept a datagram that the application wanted to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
     /// Datagram that is longer than one packet on the path holds

@@ -39,7 +39,7 @@ pub mod number {
     pub const SEND_LOSS_EVENT_RATE: u8 = 192;
 }
 
-/// End of a connection that has a feature.
+/// End of a connection that has a feature (RFC 4340 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Location {
     /// Feature of this end. Options of this end for the feature are L, those of the other end are

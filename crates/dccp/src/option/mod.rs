@@ -35,17 +35,17 @@ pub mod number {
     pub const INIT_COOKIE: u8 = 36;
     /// Option NDP Count: length of a run of packets without data.
     pub const NDP_COUNT: u8 = 37;
-    /// Option Ack Vector with nonces that add up to 0.
+    /// Option Ack Vector with ECN nonces that add up to 0 (RFC 4340 §11.4).
     pub const ACK_VECTOR_0: u8 = 38;
-    /// Option Ack Vector with nonces that add up to 1.
+    /// Option Ack Vector with ECN nonces that add up to 1 (RFC 4340 §11.4).
     pub const ACK_VECTOR_1: u8 = 39;
     /// Option Data Dropped: packets whose data the receiver got and did not deliver.
     pub const DATA_DROPPED: u8 = 40;
-    /// Option Timestamp: time of the sender.
+    /// Option Timestamp: time of the sender, to be echoed by the receiver.
     pub const TIMESTAMP: u8 = 41;
     /// Option Timestamp Echo: Timestamp that the receiver returns.
     pub const TIMESTAMP_ECHO: u8 = 42;
-    /// Option Elapsed Time: time since the acknowledged packet came.
+    /// Option Elapsed Time: time since the acknowledged packet arrived.
     pub const ELAPSED_TIME: u8 = 43;
     /// Option Data Checksum: a strong checksum (CRC-32C) of the data.
     pub const DATA_CHECKSUM: u8 = 44;
