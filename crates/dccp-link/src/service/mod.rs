@@ -169,7 +169,7 @@ pub(crate) struct SharedEndpoint {
     state: Mutex<EndpointState>,
     is_sleeping: AtomicBool,
     sleeper: SocketWaiter,
-    /// Condition that a connection of the endpoint ended.
+    /// Condition variable for threads that wait until connections of the endpoint have ended.
     pub(crate) ended: Condvar,
 }
 

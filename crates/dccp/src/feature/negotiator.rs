@@ -510,7 +510,7 @@ impl Negotiator {
 }
 
 /// Returns the value that a Change L option requests for a non-negotiable feature; `None` for a
-/// Change of another feature or an invalid value.
+/// Change R or an invalid value.
 fn non_negotiable(entry: &FeatureNegotiation, value: &[u8]) -> Option<u64> {
     let is_owner = entry.feature.location == Location::Remote;
     if !is_owner || value.len() != entry.kind.value_len {
