@@ -361,8 +361,8 @@ impl Driver {
         self.carriers.stage(now_ns, &mut self.core)
     }
 
-    /// Passes the staged packets to the kernel. Returns false when it did not accept all of them;
-    /// [`Driver::wait`] then waits for room.
+    /// Passes the staged packets to the kernel. Returns false when the kernel did not accept all of
+    /// them; [`Driver::wait`] then waits for room.
     pub fn flush(&mut self) -> bool {
         self.carriers.flush();
         self.carriers.is_flushed()

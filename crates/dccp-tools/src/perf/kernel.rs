@@ -19,12 +19,13 @@ use super::{DccpPerfArgs, client};
 use crate::kernel;
 use crate::outcome::{DccpCommandOutcome, ToolError};
 
-/// Longest time in nanoseconds until a signal is noticed that arrives between a check and a wait.
+/// Longest time in nanoseconds until the loop notices a signal that arrives between a check and a
+/// wait.
 const LOOK_NS: u64 = 200_000_000;
 /// Time in nanoseconds after which a full send queue of the kernel is tried again; `poll(2)` does
 /// not report free room in it.
 const RETRY_NS: u64 = 1_000_000;
-/// Largest number of datagrams read from one connection before the others have their turn.
+/// Largest number of datagrams read from one connection before the other connections are served.
 const READ_MAX: usize = 128;
 /// Length of the longest datagram that IP carries, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
@@ -110,7 +111,7 @@ struct KernelSession {
     members: Vec<Member>,
     flows_count: u32,
     ended: Vec<FlowEnd>,
-    /// True if the session could send more datagrams at once.
+    /// True if the session can send more datagrams at once, without a wait.
     has_more: bool,
     buffer: Vec<u8>,
 }

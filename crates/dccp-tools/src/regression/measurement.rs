@@ -16,10 +16,10 @@ pub(super) struct RegressionCases {
     pub(super) cases: Vec<RegressionCase>,
     pub(super) clocks: Vec<RegressionClock>,
     /// CCIDs of the congestion controls of the data that the client sends and receives, for each
-    /// row of a case.
+    /// row of a case in the table.
     pub(super) ccids: Vec<(u8, u8)>,
     pub(super) common: CommonRunSettings,
-    /// Connection flags of both ends.
+    /// Command-line flags of the connections at both ends.
     pub(super) connection: LinkArgs,
 }
 
