@@ -1,4 +1,4 @@
-//! DNS message header (RFC 1035 section 4.1.1, with the bits of RFC 4035 section 3).
+//! DNS message header (RFC 1035 section 4.1.1, with the flags AD and CD of RFC 4035 section 3).
 
 use base::{ByteReader, ByteWriter};
 
@@ -35,7 +35,7 @@ impl Flags {
         self.0 & bits != 0
     }
 
-    /// Returns the opcode, the kind of query; 0 is a standard query.
+    /// Returns the opcode (RFC 1035 section 4.1.1), the kind of query; 0 is a standard query.
     #[must_use]
     pub const fn opcode(self) -> u8 {
         (self.0 >> 11) as u8 & 0xf

@@ -122,7 +122,7 @@ impl RecordType {
     pub const TXT: Self = Self(16);
     /// Record type AAAA: an IPv6 address.
     pub const AAAA: Self = Self(28);
-    /// Record type OPT: the pseudo-record of EDNS.
+    /// Record type OPT: the pseudo-record of EDNS (RFC 6891).
     pub const OPT: Self = Self(41);
     /// Record type HTTPS: access data of a web server (RFC 9460).
     pub const HTTPS: Self = Self(65);

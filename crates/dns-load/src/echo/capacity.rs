@@ -6,7 +6,7 @@ use base::time::NS_PER_S;
 /// drift.
 const PS_PER_NS: u128 = 1_000;
 
-/// Limited capacity of a responder: answers per second, and queries that may wait.
+/// Limited capacity of a DNS responder: answers per second, and queries that may wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
     /// Rate of the responder's answers per second.

@@ -15,15 +15,15 @@ use super::faults::{EchoFaults, QueryShare};
 /// Largest number of answers that a responder thread holds back at a time.
 const DELAYED_MAX: usize = 1 << 20;
 
-/// Counts of the queries of one responder thread. Each is one of `dropped`, `not_queries` and
-/// `answered`.
+/// Counts of the messages that one responder thread received. Each message is one of `dropped`,
+/// `not_queries` and `answered`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EchoCounts {
     /// Number of messages shorter than a header, or with QR set; not answered.
     pub not_queries: u64,
     /// Number of queries dropped on purpose.
     pub dropped: u64,
-    /// Number of queries in `dropped` that found too many waiting.
+    /// Number of queries in `dropped` that came when too many queries were waiting.
     pub overloaded: u64,
     /// Number of queries answered at least once, at once or later.
     pub answered: u64,
@@ -56,7 +56,7 @@ impl AnswerOutput for ReplyBatch<'_> {
     }
 }
 
-/// Answer that the responder holds back; its bytes are in a queue of their own.
+/// Answer that the responder delays on purpose; its bytes are in a queue of their own.
 struct DelayedAnswer {
     due_ns: u64,
     destination: SocketAddr,
