@@ -18,13 +18,13 @@ use crate::exchanges::Exchanges;
 
 /// Number of answers that one receive call takes at a port.
 const RECEIVE_SLOTS: usize = 64;
-/// Number of receive calls per turn and port, limited so that a flood of answers cannot keep the
-/// schedule from being served.
+/// Number of receive calls per turn of the generator's loop and port, limited so that a flood of
+/// answers cannot keep the schedule from being served.
 const RECEIVES_PER_TURN: usize = 4;
 /// Number of frames that a thread reads from a ring between two clock readings.
 const FRAMES_AT_ONCE: usize = 64;
-/// Number of groups of frames that a thread takes from a ring per turn, limited so that a flood of
-/// answers cannot keep the schedule from being served.
+/// Number of groups of frames that a thread takes from a ring per turn of the generator's loop,
+/// limited so that a flood of answers cannot keep the schedule from being served.
 const LOOKS_PER_TURN: usize = 4;
 /// Memory of a ring for waiting frames: 16,384 slots of 2,048 bytes. No Ethernet frame is longer;
 /// several answers that the kernel has joined may be.

@@ -83,7 +83,7 @@ pub struct Outcomes {
 /// results so far.
 ///
 /// # Errors
-/// Errors of the bench, which end the run.
+/// Fails with an error of the bench, which ends the run.
 pub fn run(
     plan: &Plan,
     subjects: &[MeasurementSubject],

@@ -69,10 +69,11 @@ impl ExchangeClass {
 /// send: 10 ms, half a percent of the deadline of 2 s. On shared machines a thread is often woken
 /// some milliseconds late; a generator that cannot keep up is soon seconds late.
 pub const LATE_SEND_NS: u64 = 10 * NS_PER_MS;
-/// Share of exchanges that were late sends above which the generator is the limit: 1 %.
+/// Share of exchanges that were late sends above which the generator, not the server, limited the
+/// result: 1 %.
 pub const LATE_SEND_SHARE: f64 = 0.01;
 /// Share of exchanges that the generator's own sockets dropped, or that it did not send, above
-/// which the generator is the limit: 0.01 %.
+/// which the generator, not the server, limited the result: 0.01 %.
 pub const OWN_LOSS_SHARE: f64 = 0.0001;
 /// Largest latency that the histograms resolve, in nanoseconds: 100 s.
 pub const LATENCY_LIMIT_NS: u64 = 100 * NS_PER_S;

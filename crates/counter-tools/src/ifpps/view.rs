@@ -22,7 +22,7 @@ pub(crate) struct IfppsViewContext {
     pub(crate) release: String,
     /// Name of the machine.
     pub(crate) host: String,
-    /// Interval that the flags ask for, in milliseconds.
+    /// Interval of the user's flag, in milliseconds.
     pub(crate) interval_ms: u64,
     /// Greatest number of processors that the view shows, the busiest ones.
     pub(crate) cpus_max: usize,

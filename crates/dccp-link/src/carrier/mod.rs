@@ -226,7 +226,7 @@ impl Carriers {
         true
     }
 
-    /// Calls `take` with errors that the network reports about sent packets, at most
+    /// Calls `take` with errors that the network reports about sent packets (ICMP), at most
     /// [`PATH_ERRORS_MAX`] per socket.
     pub(crate) fn path_errors(&mut self, mut take: impl FnMut(PathError, &[u8])) {
         for socket in &self.sockets {

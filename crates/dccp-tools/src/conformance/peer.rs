@@ -338,7 +338,7 @@ impl<'b> TesterConnection<'b> {
     }
 
     /// Waits for a packet like [`TesterConnection::wait`], and returns the packets that arrived
-    /// before it, too. Returns the packets that came before, too.
+    /// before it, too.
     pub(super) fn wait_all(
         &mut self,
         expected: &str,

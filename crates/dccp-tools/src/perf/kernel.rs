@@ -272,7 +272,7 @@ impl KernelSession {
         self.members.push(Member { conduit, flow, addresses: [local, address_text(remote)] });
     }
 
-    /// Runs one turn of the session: waits for events and handles them.
+    /// Runs one turn of the session's loop: waits for events and handles them.
     fn turn(&mut self, listener: Option<&DccpSocket>) -> Result<(), ToolError> {
         self.wait(listener)?;
         if let Some(listener) = listener {

@@ -132,7 +132,7 @@ impl PerfSession {
         self.driver.flush();
     }
 
-    /// Runs one turn of the session: waits for events and handles them.
+    /// Runs one turn of the session's loop: waits for events and handles them.
     pub(crate) fn turn(&mut self) -> Result<(), ToolError> {
         let now_ns = Clock::mono_ns();
         let intervals = self.flows.values().filter(|flow| flow.started_ns.is_some());

@@ -30,9 +30,9 @@ pub enum RegressionProgress {
     Step(String),
     /// Row of the result table that is complete.
     Row {
-        /// Name and mean of the row, for users.
+        /// Name and mean of the row of the regression's table, for users.
         summary: String,
-        /// Text of the row in the table, with a line feed.
+        /// Text of the row in the regression's table, with a line feed.
         text: String,
     },
     /// Part of the regression that is left out, as a sentence for users.

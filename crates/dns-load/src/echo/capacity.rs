@@ -1,4 +1,4 @@
-//! Responder with a limited capacity, to test searches for the limit of a server.
+//! Responder with a limited capacity, to test searches for the highest rate of a server.
 
 use base::time::NS_PER_S;
 

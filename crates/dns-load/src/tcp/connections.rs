@@ -1,7 +1,7 @@
 //! TCP connections of one generator thread.
 //!
-//! Budget: per turn one `epoll_wait`, and for each connection with something to do a write and a
-//! read, for any number of messages in those.
+//! Budget: per turn of the generator's loop one `epoll_wait`, and for each connection with
+//! something to do a write and a read, for any number of messages in those.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,8 +18,8 @@ const OPENING_NS: u64 = 5 * NS_PER_S;
 /// Time after a failed opening of a TCP connection during which no other one is tried, in
 /// nanoseconds.
 const BACK_OFF_NS: u64 = 100 * NS_PER_MS;
-/// Number of reads per turn and connection, limited so that a flood of answers cannot keep the
-/// schedule from being served.
+/// Number of reads per turn of the generator's loop and connection, limited so that a flood of
+/// answers cannot keep the schedule from being served.
 const READS_PER_TURN: usize = 4;
 
 /// Time that TCP connections took to open, from the request to the kernel on.
