@@ -40,7 +40,7 @@ const EMSGSIZE: i32 = 90;
 /// Error number `ECONNREFUSED` of Linux: no program accepts the packet.
 const ECONNREFUSED: i32 = 111;
 
-/// A DCCP endpoint with its sockets, moved by a loop of the caller instead of a thread. A turn of
+/// DCCP endpoint with its sockets, moved by a loop of the caller instead of a thread. A turn of
 /// its owner's loop calls [`Driver::wait`], [`Driver::receive`], [`Driver::poll_event`] until it
 /// returns `None`, then [`Driver::deliver`] and `poll_event` until there is no datagram, then
 /// [`Driver::stage`] as often as the applications have something to add, then [`Driver::flush`].

@@ -109,7 +109,7 @@ impl HostDatabaseServer {
         Self { server, relay, requests: Cell::new(0), _folder: folder }
     }
 
-    /// The next transaction identifier.
+    /// Returns the next transaction identifier of the test's messages.
     fn next_xid(&self) -> u32 {
         self.requests.set(self.requests.get() + 1);
         self.requests.get()

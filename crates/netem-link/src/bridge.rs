@@ -87,7 +87,7 @@ impl Drop for DirectionHandle {
     }
 }
 
-/// A running emulated link between two interfaces. [`Bridge::stop`] ends it.
+/// Running emulated link between two interfaces. [`Bridge::stop`] ends it.
 pub struct Bridge {
     directions: [DirectionHandle; 2],
     seed: u64,

@@ -22,7 +22,7 @@ pub struct TransmittedPacket {
     pub ecn: u8,
 }
 
-/// An emulated link in one direction, with the packets in it.
+/// Emulated link in one direction, with the packets in it.
 ///
 /// The owner passes packets to [`EmulatedLink::handle_datagram`], calls
 /// [`EmulatedLink::handle_timeout`] at the time of [`EmulatedLink::poll_timeout`], and after either

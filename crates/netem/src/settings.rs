@@ -53,7 +53,7 @@ impl Default for LinkSettings {
     }
 }
 
-/// A random event that happens to a share of the packets.
+/// Random event that happens to a share of the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RandomEvent {
     /// Share of the packets to which the event happens.

@@ -1,7 +1,6 @@
-//! The report in a browser: its script runs without a complaint, its charts have the marks that the
-//! summary requires, and a phone need not scroll sideways.
-//!
-//! Skipped where Chromium is not installed, unless `GODWIT_REQUIRE_TOOLS=1`.
+//! Tests of the report in a browser: its script runs without a complaint, its charts have the marks
+//! that the summary requires, and a phone need not scroll sideways.  Skipped where Chromium is not
+//! installed, unless `GODWIT_REQUIRE_TOOLS=1`.
 
 use crate::browser;
 use std::collections::BTreeMap;

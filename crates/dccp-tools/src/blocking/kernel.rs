@@ -20,7 +20,7 @@ const RETRY: Duration = Duration::from_millis(1);
 /// Length of the longest datagram that IP carries, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
-/// A connection over a DCCP socket of the kernel, with blocking calls.
+/// Connection over a DCCP socket of the kernel, with blocking calls.
 pub(super) struct KernelEnd {
     /// Kernel's DCCP socket of the connection; `None` once it is closed.
     socket: Option<DccpSocket>,

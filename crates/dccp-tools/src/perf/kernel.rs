@@ -30,7 +30,7 @@ const READ_MAX: usize = 128;
 /// Length of the longest datagram that IP carries, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
-/// A DCCP socket of the kernel as the connection of a flow.
+/// DCCP socket of the kernel as the connection of a flow.
 struct KernelConduit {
     /// Kernel's DCCP socket of the connection; `None` once it is closed.
     socket: Option<DccpSocket>,

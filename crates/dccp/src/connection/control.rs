@@ -10,7 +10,7 @@ use crate::sequence::SequenceNumber;
 /// sent; more are dropped, because the other end repeats packets that need an answer.
 const CONTROLS_MAX: usize = 16;
 
-/// A packet of the protocol itself, without application data of its own, that waits to be sent.
+/// Packet of the protocol itself, without application data of its own, that waits to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Control {
     /// Request: the client's first packet, or its repetition.

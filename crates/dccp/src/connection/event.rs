@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::header::Reset;
 
-/// An event that a connection reports to its application.
+/// Event that a connection reports to its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionEvent {
     /// Connection on which the application may send: at a server after its client's Ack, at a

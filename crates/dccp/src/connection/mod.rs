@@ -50,7 +50,7 @@ pub struct ConnectionPath {
     pub integrity: Integrity,
 }
 
-/// A received Timestamp option that waits for its echo (RFC 4340 §13.3).
+/// Received Timestamp option that waits for its echo (RFC 4340 §13.3).
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     value: u32,

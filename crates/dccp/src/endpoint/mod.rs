@@ -59,7 +59,7 @@ impl Default for EndpointLimits {
     }
 }
 
-/// A port that accepts connections: their settings and services.
+/// Port that accepts connections: their settings and services.
 #[derive(Clone, Debug)]
 pub struct Listener {
     /// Settings of the connections that the listener accepts; each gets the service code that its
@@ -72,7 +72,7 @@ pub struct Listener {
     pub uses_init_cookies: bool,
 }
 
-/// A connection of an endpoint, with its entries in the lists of [`Endpoint`].
+/// Connection of an endpoint, with its entries in the lists of [`Endpoint`].
 #[derive(Debug)]
 struct ConnectionSlot {
     connection: Connection,

@@ -259,7 +259,7 @@ fn word(value: &[u8]) -> Option<u32> {
     value.try_into().ok().map(u32::from_be_bytes)
 }
 
-/// An option as the packet has it, with its interpretation.
+/// Option as the packet has it, with its interpretation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawOption<'a> {
     /// Type of the option on the wire.

@@ -227,7 +227,7 @@ fn config_3() -> ConnectionConfig {
     ConnectionConfig { tx_ccids: vec![3], rx_ccids: vec![3], ..config_2() }
 }
 
-/// The tester T's Request for CCID 3 both ways, with NDP Counts.
+/// Tester T's Request for CCID 3 both ways, with NDP Counts.
 const ASKS_CCID_3: [u8; 12] = [32, 4, 1, 3, 34, 4, 1, 3, 32, 4, 7, 1];
 
 fn open_ccid_3() -> ConformanceSimulation {

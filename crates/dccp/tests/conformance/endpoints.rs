@@ -10,7 +10,8 @@ use crate::conformance::world::{DevicePacket, MS, SECOND, config_2};
 
 const SERVICE: ServiceCode = ServiceCode::new(7);
 
-/// The device D with a listener at port 5001, and the tester T, which writes packets by hand.
+/// Endpoint of the device D with a listener at port 5001, and the tester T, which writes packets by
+/// hand.
 struct DeviceEndpoint {
     d: Endpoint,
     now_ns: u64,

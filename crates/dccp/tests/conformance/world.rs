@@ -8,23 +8,23 @@ use dccp::header::{DccpHeader, DccpPacket, Integrity, PacketType, Reset, ResetCo
 use dccp::option::{DccpOption, DccpOptionIterator};
 use dccp::sequence::SequenceNumber;
 
-/// One millisecond.
+/// Nanoseconds in a millisecond, in which times of the virtual clock are written.
 pub(crate) const MS: u64 = 1_000_000;
-/// One second.
+/// Nanoseconds in a second, in which times of the virtual clock are written.
 pub(crate) const SECOND: u64 = 1_000 * MS;
 /// Time that the tester T takes to answer while a connection is made.
 pub(crate) const RTT: u64 = 100 * MS;
-/// First number of the tester T.
+/// First sequence number of the tester T.
 pub(crate) const T_ISS: u64 = 1_000;
-/// First number of the device D.
+/// First sequence number of the device D.
 pub(crate) const D_ISS: u64 = 500_000;
 
-/// Returns a sequence number.
+/// Returns the sequence number with this value.
 pub(crate) fn n(value: u64) -> SequenceNumber {
     SequenceNumber::new(value)
 }
 
-/// A packet of the device.
+/// Packet that the device D sent.
 #[derive(Clone, Debug)]
 pub(crate) struct DevicePacket {
     pub(crate) header: DccpHeader,
@@ -39,7 +39,8 @@ impl DevicePacket {
         self.header.packet_type
     }
 
-    /// Returns the value of an option, without number and length.
+    /// Returns the value of the packet's option `number`, without number and length; `None` if it
+    /// has none.
     pub(crate) fn option(&self, number: u8) -> Option<Vec<u8>> {
         let mut values = DccpOptionIterator::new(&self.options).filter(|raw| raw.number == number);
         values.next().map(|raw| raw.value.to_vec())
@@ -55,13 +56,13 @@ pub(crate) fn t_to_d() -> Integrity {
     Integrity::Addresses { source: [10, 0, 0, 1].into(), destination: [10, 0, 0, 2].into() }
 }
 
-/// The tester T, the device D and the clock.
+/// World of a conformance case: the tester T, the device D and the virtual clock.
 pub(crate) struct ConformanceSimulation {
     pub(crate) d: Connection,
     pub(crate) now_ns: u64,
-    /// Last number of the tester T.
+    /// Sequence number of the tester T's last packet.
     pub(crate) t_gss: u64,
-    /// Greatest number of the device D that the tester T has received.
+    /// Greatest sequence number of the device D that the tester T has received.
     pub(crate) t_gsr: u64,
     pub(crate) ecn: Ecn,
     /// Options that confirm the Changes that the device D has sent.

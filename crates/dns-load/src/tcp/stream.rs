@@ -32,7 +32,7 @@ pub(crate) enum FillResult {
     Some,
     /// No bytes came from the peer for now.
     Nothing,
-    /// The peer sends no more.
+    /// End of the stream: the peer sends no more.
     End,
 }
 

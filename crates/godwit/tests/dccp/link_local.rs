@@ -53,7 +53,7 @@ fn is_sound(code: Option<i32>) -> bool {
     matches!(code, Some(0 | 3))
 }
 
-/// The number of the client's interface.
+/// Returns the index of the client's interface.
 fn index(link: &LinkNamespaces) -> u32 {
     link.opened_at_client(|| netio::interface::named(CLIENT_END).expect("it is there").index)
 }

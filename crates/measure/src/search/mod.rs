@@ -1,4 +1,4 @@
-//! The search for the highest rate at which a server still meets the criterion: coarse growth,
+//! Search for the highest rate at which a server still meets the criterion: coarse growth,
 //! bisection, confirmation. The search requests trials and receives their outcomes; the lab runs
 //! the trials.
 //!

@@ -15,9 +15,9 @@ const LIMIT_SHARE: f64 = 0.9;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bottleneck {
-    /// The load generator: trials at higher rates were void, as it could not offer more.
+    /// Load generator: trials at higher rates were void, as it could not offer more.
     Generator,
-    /// The kernel and generator: the limit responder, a program that returns every datagram,
+    /// Kernel and generator: the limit responder, a program that returns every datagram,
     /// reached hardly more with both.
     Limit,
 }
