@@ -16,13 +16,13 @@ pub struct Flags(pub u16);
 impl Flags {
     /// Flag QR: the message is a response.
     pub const RESPONSE: u16 = 0x8000;
-    /// Flag AA: the answer is authoritative.
+    /// Flag AA of a DNS header (RFC 1035 section 4.1.1): the answer is authoritative.
     pub const AUTHORITATIVE: u16 = 0x0400;
     /// Flag TC: the message did not fit and is truncated.
     pub const TRUNCATED: u16 = 0x0200;
-    /// Flag RD: the client desires recursion.
+    /// Flag RD of a DNS header (RFC 1035 section 4.1.1): the client desires recursion.
     pub const RECURSION_DESIRED: u16 = 0x0100;
-    /// Flag RA: the server offers recursion.
+    /// Flag RA of a DNS header (RFC 1035 section 4.1.1): the server offers recursion.
     pub const RECURSION_AVAILABLE: u16 = 0x0080;
     /// Flag AD: the server has authenticated the data.
     pub const AUTHENTIC: u16 = 0x0020;

@@ -105,14 +105,15 @@ fn initial_record(settings: &RunSettings, began: Calendar) -> RunRecord {
     }
 }
 
-/// Run that is ready to be measured: its servers and variants, their time, and the warnings so far.
+/// Run that is ready to be measured: its servers in their variants (ways to run them), their time,
+/// and the warnings so far.
 struct PreparedRun {
     subjects: Vec<MeasurementSubject>,
     time: RunTime,
     first_warnings: Vec<String>,
 }
 
-/// Measures the servers and variants of a prepared run and writes the results into `folder`;
+/// Measures the servers of a prepared run in their variants and writes the results into `folder`;
 /// returns the finished run.
 fn measure_subjects(
     settings: &RunSettings,

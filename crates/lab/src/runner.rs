@@ -83,7 +83,7 @@ pub struct Outcomes {
 /// results so far.
 ///
 /// # Errors
-/// Fails with an error of the bench, which ends the run.
+/// Fails with an error of `bench`, which runs the trials; the error ends the run.
 pub fn run(
     plan: &Plan,
     subjects: &[MeasurementSubject],
@@ -133,7 +133,8 @@ struct RunExecution<'a> {
     started_s: f64,
     /// Number of leases that clients got from the servers that run.
     leases: u64,
-    /// Positions of the subjects (servers, variants, limit responder) that are still measured.
+    /// Positions of the subjects (servers in their variants, and the limit responder) that are
+    /// still measured.
     active: Vec<usize>,
     /// Last confirmed rate of each subject (server, variant or limit responder), in exchanges per
     /// second.
@@ -298,7 +299,8 @@ impl RunExecution<'_> {
         }
     }
 
-    /// Keeps only the variant with the highest rate of each server, such as the multi-threaded one.
+    /// Keeps, of the variants of each server (ways to run it, such as multi-threaded), only the one
+    /// with the highest rate.
     fn keep_best_variants(&mut self) {
         let (subjects, rates) = (self.subjects, &self.rates);
         let rate = |subject: usize| rates[subject].unwrap_or(0.0);

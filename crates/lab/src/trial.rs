@@ -1,4 +1,5 @@
-//! Trait of a bench, which runs trials for the runner; requests for trials, and their ends.
+//! Interface between the runner, which chooses trials, and the processes or the simulation that
+//! runs them: requests for trials, and their ends.
 
 use measure::plan::SearchPlan;
 use measure::record::{Purpose, TrialRecord};
@@ -8,7 +9,7 @@ use crate::error::LabError;
 /// Request to run one trial: a load at one rate against one server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialRequest {
-    /// Position of the requested trial in the run.
+    /// Number of the requested trial among all trials of the run.
     pub number: u32,
     /// Position of the subject (server, variant or limit responder) that the trial loads.
     pub subject: usize,
@@ -63,10 +64,11 @@ pub trait TrialRunner {
     /// A server does not start again, or the user interrupts.
     fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError>;
 
-    /// Returns true if the bench can profile servers with perf, as far as is known.
+    /// Returns true if trials can profile servers with perf, as far as is known.
     fn can_profile(&self) -> bool;
 
-    /// Records the end of a stage of the run, by which the remaining time is corrected.
+    /// Records the end of a stage of the run, by which the forecast of the remaining time is
+    /// corrected.
     fn record_stage_end(&mut self, stage: RunStage);
 
     /// Runs the trial of `request` to its end.

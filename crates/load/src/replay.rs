@@ -31,7 +31,7 @@ impl Recording {
 pub struct PacketCounts {
     /// Number of packets in the capture file.
     pub read: u64,
-    /// Number of packets that are used.
+    /// Number of packets of the capture from which the load is made.
     pub used: u64,
     /// Number of datagrams in the capture to other UDP ports than the wanted ones.
     pub other_ports: u64,

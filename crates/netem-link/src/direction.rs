@@ -44,7 +44,7 @@ pub(crate) enum DirectionOrder {
     Change(Box<LinkSettings>),
     /// Order to send a report of the direction over this channel.
     Show(SyncSender<DirectionReport>),
-    /// Order to end the thread.
+    /// Order to end the direction's thread.
     Stop,
 }
 

@@ -12,10 +12,11 @@ use crate::{InboundDatagram, NetError, UdpOptions, UdpSocket};
 
 const BUFFER_BYTES: usize = 16 << 20;
 
-/// Counts of datagrams from a run of the limit responder.
+/// Counts of datagrams from a run of the limit responder, a program that returns every datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitCounts {
-    /// Number of datagrams that the limit responder received from its socket.
+    /// Number of datagrams that the limit responder (which returns every datagram) received from
+    /// its socket.
     pub received: u64,
     /// Number of the limit responder's replies that the kernel accepted.
     pub sent: u64,
@@ -26,7 +27,8 @@ pub struct LimitCounts {
     pub socket_drops: u64,
 }
 
-/// Options of the limit responder: its address, and its use of segmentation.
+/// Options of the limit responder, which returns every datagram: its address, and its use of
+/// segmentation.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitOptions {
     /// Address and port on which the limit responder receives. With an IPv6 group and the scope of

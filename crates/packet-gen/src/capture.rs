@@ -18,7 +18,7 @@ use crate::schedule::FrameSchedule;
 struct CaptureCounts {
     /// Number of all packets of the capture.
     read: usize,
-    /// Number of packets without bytes.
+    /// Number of packets of the capture without any bytes.
     empty: usize,
     /// Number of frames longer than the interface accepts; the next field counts frames shorter
     /// than an Ethernet header.

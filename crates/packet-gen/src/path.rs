@@ -33,11 +33,11 @@ pub enum PathKind {
     /// Automatic choice: AF_XDP if it can do all that the flags ask for; otherwise the ring, or
     /// `sendmmsg(2)` if no ring can be opened.
     Auto,
-    /// Ring of frames shared with the kernel (`PACKET_TX_RING`).
+    /// Path through a ring of frames shared with the kernel (`PACKET_TX_RING`).
     Ring,
-    /// System call `sendmmsg(2)`.
+    /// Path by the system call `sendmmsg(2)` on a packet socket.
     Plain,
-    /// AF_XDP socket.
+    /// Path through an AF_XDP socket of the interface.
     Xdp,
 }
 

@@ -101,7 +101,7 @@ fn plot_points(
 }
 
 /// Draws the position of a server's highest confirmed rate in the chart of latencies; at rates to
-/// the right of it the server misses the criterion.
+/// the right of it the server misses more exchanges than the plan's criterion allows.
 fn highest(frame: &PlotArea, line: &LoadCurveLine<'_>) -> Markup {
     let Some(rate) = line.highest_per_s else { return html! {} };
     let x = frame.at_x(rate);

@@ -142,7 +142,8 @@ fn plot_points(frame: &PlotArea, line: &LoadCurveLine<'_>) -> Vec<(f64, f64)> {
 /// below the diagonal, in the drawing's units.
 const REGION: f64 = 32.0;
 
-/// Draws the area in which more exchanges are missed than the criterion allows, below the diagonal.
+/// Draws the area in which more exchanges are missed than the plan's criterion allows, below the
+/// diagonal.
 fn loss_region(frame: &PlotArea, loss_percent: f64) -> Markup {
     let keep = 1.0 - loss_percent / 100.0;
     let (low, high) = frame.x.range();

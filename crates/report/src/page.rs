@@ -116,8 +116,8 @@ pub(super) fn headline(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Lists the variant of each server that has a curve, if the variant has a name: "kea:
-/// multi-threaded".
+/// Lists the variant (way to run it) of each server that has a load curve, if the variant has a
+/// name: "kea: multi-threaded".
 pub(super) fn variants(summary: &RunSummary) -> Option<String> {
     let with_variant = summary.results.iter().filter(|result| !result.variant.is_empty());
     let words: Vec<String> =

@@ -8,8 +8,8 @@ use crate::tables::server_drops;
 use measure::record::{Purpose, Qdisc, Queues};
 use measure::summary::{RunSummary, TrialRow};
 
-/// Returns the trials of a server's variant that the section on queues shows: the best confirmed
-/// one, then those of its load curve.
+/// Returns the trials of a server's variant (way to run it) that the section on queues shows: the
+/// best confirmed one, then those of its load curve.
 fn rows<'s>(summary: &'s RunSummary, server: &str, variant: &str) -> Vec<&'s TrialRow> {
     let of_it = || {
         summary.trials.iter().filter(|row| {

@@ -16,7 +16,7 @@ pub(crate) const MARKER: &str = "GODWIT_TEST_RUN";
 /// Process that has the marker of a test run in its environment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Marked {
-    /// Number of the process.
+    /// Process id of the marked process.
     pub(crate) pid: u32,
     /// Command line of the process.
     pub(crate) words: String,
@@ -225,7 +225,7 @@ pub(crate) fn end_family(name: &str, marker: &str) {
     }
 }
 
-/// Ends `processes`, each by its number.
+/// Ends `processes`, each by its process id.
 pub(crate) fn end_all(processes: &[Marked]) {
     for process in processes {
         let script = format!("kill -KILL {} 2>/dev/null", process.pid);

@@ -21,9 +21,9 @@ pub const RTT_MIN_NS: u64 = 10_000;
 /// Permission of congestion control for the next datagram: now, later or blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clearance {
-    /// Permission to send at once.
+    /// Permission to send the datagram at once.
     Now,
-    /// Permission to send from this time on, in nanoseconds.
+    /// Permission to send the datagram from this time on, in nanoseconds.
     At(u64),
     /// No permission before an acknowledgement arrives or a timer expires.
     Blocked,
@@ -80,15 +80,15 @@ pub struct PacketArrival {
 /// Figures of a sender's congestion control, for probes (files with samples of them).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SenderFigures {
-    /// Figures of CCID 2, in packets.
+    /// Figures of CCID 2 (RFC 4341), in packets.
     Window {
         /// Congestion window: largest number of packets that may be in flight.
         cwnd: u32,
         /// Congestion window at which slow start ends, in packets.
         ssthresh: u32,
-        /// Count of data packets in flight.
+        /// Number of data packets in flight.
         pipe: u32,
-        /// Retransmission timeout, in nanoseconds.
+        /// Retransmission timeout of CCID 2, in nanoseconds.
         rto_ns: u64,
         /// Ack Ratio that the sender wants: data packets per acknowledgement.
         ack_ratio: u16,

@@ -23,9 +23,9 @@ pub struct PacketNumbers {
 /// Value of a feature that holds from now on; it may be the old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// Feature that has the value.
+    /// Feature whose value the two ends have settled.
     pub feature: Feature,
-    /// Value of the feature.
+    /// Value of the feature from now on, new or old.
     pub value: u64,
 }
 

@@ -54,7 +54,7 @@ impl LeaseFile {
 /// Result of the check of one server's leases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseCheckResult {
-    /// Name of the server that was checked, with its variant.
+    /// Name of the server that was checked, with its variant (way to run it) if it has one.
     pub server: String,
     /// Number of leases that clients got from the server, each counted once.
     pub given: u64,

@@ -76,7 +76,8 @@ fn entry(name: String, title: String) -> PlanListEntry {
     PlanListEntry { time_s: Some(plan_s(&plan)), needs: needs(&plan), ..of(group) }
 }
 
-/// Returns the time that a plan takes with all servers and variants that it names, in seconds.
+/// Returns the time that a plan takes with all servers that it names, in all their variants (ways
+/// to run them), in seconds.
 fn plan_s(plan: &Plan) -> f64 {
     let subjects = subjects(plan, &plan.servers, None).unwrap_or_default();
     RunTime::for_idle_machine(plan, &subjects).announced_s

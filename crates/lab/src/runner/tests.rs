@@ -6,7 +6,7 @@ use measure::record::{ExchangeCounts, LoadRecord, VoidReason};
 use super::*;
 use crate::subject::SubjectKind;
 
-/// Runs `plan` on the simulated servers of `bench` in its forecast time.
+/// Runs `plan` on the simulated servers of `bench`, in the time that a forecast gives the plan.
 fn run(
     plan: &Plan,
     subjects: &[MeasurementSubject],
@@ -15,7 +15,8 @@ fn run(
     super::run(plan, subjects, &RunTime::for_idle_machine(plan, subjects), bench)
 }
 
-/// Simulated bench whose servers complete as many exchanges as their capacity allows.
+/// Simulation that runs trials in place of real processes, and whose servers complete as many
+/// exchanges as their capacity allows.
 struct SimulatedBench {
     capacity_per_s: Vec<f64>,
     elapsed_s: f64,

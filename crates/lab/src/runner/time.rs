@@ -159,7 +159,7 @@ impl RunTime {
         (self.limit_s <= 0.0).then_some(began_s + forecast_s)
     }
 
-    /// Returns the stage of the run that is its last round.
+    /// Returns the stage of the run (part of its forecast time) that is its last round.
     pub(super) const fn last_round(&self) -> RunStage {
         RunStage::Round(self.rounds.saturating_sub(1))
     }

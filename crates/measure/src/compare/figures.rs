@@ -66,8 +66,8 @@ pub struct Figures {
     pub voids: u32,
 }
 
-/// Change of the limit responder's rate between two results: of the most that kernel and generator
-/// can do without a server's work.
+/// Change of the rate of the limit responder (a program that returns every datagram) between two
+/// results: of the most that kernel and generator can do without a server's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitChange {
@@ -77,11 +77,13 @@ pub struct LimitChange {
     /// Rate of the limit responder (a program that returns every datagram) in the second result, in
     /// exchanges per second.
     pub b_per_s: f64,
-    /// Ratio of the limit responder's rates, second result over first.
+    /// Ratio of the rates of the limit responder (a program that returns every datagram), second
+    /// result over first.
     pub ratio: Option<RatioInterval>,
 }
 
-/// Figures of a server or of the limit responder, each with the number of its run or round.
+/// Figures of a server or of the limit responder (a program that returns every datagram), each with
+/// the number of its run or round.
 type Values = Vec<(u32, f64)>;
 
 fn values(
@@ -113,8 +115,8 @@ fn per_cpu(runs: &[RunFigure], rounds: &[RoundResult]) -> Values {
     values(runs, rounds, of_run, |round| round.leases_per_cpu_s)
 }
 
-/// Divides figures of a server's runs or rounds by the limit responder's figures in the runs or
-/// rounds with the same numbers.
+/// Divides figures of a server's runs or rounds by the figures of the limit responder (a program
+/// that returns every datagram) in the runs or rounds with the same numbers.
 fn shares_of_limit(figures: &Values, limits: &Values) -> Values {
     let share = |&(number, figure): &(u32, f64)| {
         let (_, limit) = limits.iter().find(|(other, limit)| *other == number && *limit > 0.0)?;

@@ -19,8 +19,8 @@ const STEAL_LIMIT_PERCENT: f64 = 10.0;
 /// Largest difference between two comparable results in the share of processor time that the
 /// hypervisor took, in percentage points.
 const STEAL_DIFFERENCE_PERCENT: f64 = 5.0;
-/// Factor by which the limit responder's rates in two comparable results may differ when the
-/// interval of their ratio leaves out 1.
+/// Factor by which the rates of the limit responder (a program that returns every datagram) in two
+/// comparable results may differ when the interval of their ratio leaves out 1.
 const LIMIT_SHIFT: f64 = 1.15;
 /// Share by which the memory of two comparable machines may differ, because each kernel reserves
 /// some of it.

@@ -95,7 +95,8 @@ pub struct TrialRecord {
     pub schema: String,
     /// Position of the trial in the run, from 0; unique.
     pub number: u32,
-    /// Name of the server in the plan, e.g. `kea`; [`LIMIT_SERVER`] for the limit responder.
+    /// Name of the server in the plan, e.g. `kea`; [`LIMIT_SERVER`] for the limit responder, a
+    /// program that returns every datagram.
     pub server: String,
     /// Variant of the server, which is the way in which it was run, e.g. `multi-threaded` or
     /// `durability always`; empty when there is only one.
@@ -198,8 +199,8 @@ impl TrialRecord {
         self.load.as_ref().map_or(0.0, |load| load.exchanges.queued_too_long_share())
     }
 
-    /// Returns true if the trial meets the criterion: its shortfall is at most `loss_percent`, and
-    /// it is not void.
+    /// Returns true if the trial meets the plan's criterion: its shortfall (share of exchanges not
+    /// carried) is at most `loss_percent`, and it is not void.
     #[must_use]
     pub fn meets(&self, loss_percent: f64) -> bool {
         !self.is_void() && self.shortfall() * 100.0 <= loss_percent

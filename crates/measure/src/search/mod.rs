@@ -1,6 +1,6 @@
-//! Search for the highest rate at which a server still meets the criterion: coarse growth,
-//! bisection, confirmation. The search requests trials and receives their outcomes; the lab runs
-//! the trials.
+//! Search for the highest rate at which a server still meets the plan's criterion (largest share of
+//! missed exchanges): coarse growth, bisection, confirmation. The search requests trials and
+//! receives their outcomes; the lab runs the trials.
 //!
 //! A single miss on a shared machine may be the machine's. So the search tries the lowest missed
 //! rate a second time when everything below it was met, and reports no rate that a confirming trial
@@ -34,9 +34,9 @@ const LEAST_PER_S: f64 = 1.0;
 /// Outcome of a trial that a search requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialOutcome {
-    /// The server met the criterion in the trial.
+    /// The server met the plan's criterion (missed few enough exchanges) in the trial.
     Met,
-    /// The server missed the criterion in the trial.
+    /// The server missed more exchanges in the trial than the plan's criterion allows.
     Missed,
     /// The trial was void and is no evidence about the server.
     Void,
@@ -80,9 +80,11 @@ pub struct SearchResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchStopReason {
-    /// The server missed the criterion at a rate above the one found.
+    /// The server missed the plan's criterion (largest share of missed exchanges) at a rate above
+    /// the one found.
     Server,
-    /// The server met the criterion at the highest rate that the plan allows (`search.max_per_s`).
+    /// The server met the plan's criterion (largest share of missed exchanges) at the highest rate
+    /// that the plan allows (`search.max_per_s`).
     MaxRate,
     /// Trials at higher rates stayed void: the figure is a lower bound. Without a figure, the last
     /// trials were void.
@@ -266,7 +268,8 @@ impl Search {
         }
     }
 
-    /// Returns true if the server misses the criterion at every rate.
+    /// Returns true if the server misses more exchanges than the plan's criterion allows at every
+    /// rate.
     fn loses_at_every_rate(&self) -> bool {
         self.met_per_s == 0.0 && self.missed_without_load >= MISSED_WITHOUT_LOAD
     }

@@ -183,7 +183,8 @@ fn row_figure(row: &RowPlan, summary: &RunSummary) -> Result<FigureEstimate, Str
     }
 }
 
-/// Returns the first start of the servers of a line; the fastest of several variants.
+/// Returns the first start of the server of a line (a server as configured); the fastest one if
+/// there are several variants.
 fn start<'s>(line: &str, summary: &'s RunSummary) -> Result<&'s Start, String> {
     let of_line = summary.starts.iter().filter(|start| start.server == line && start.took_s > 0.0);
     of_line
@@ -250,8 +251,8 @@ fn share_per_cpu_second(of: &ServerResult, summary: &RunSummary) -> Result<Figur
     paired.ok_or_else(|| format!("no round has processor time of {} and of the limit", of.server))
 }
 
-/// Returns the pairs of a figure of the line `of` and of the limit responder, for each round that
-/// both have.
+/// Returns the pairs of a figure of the line `of` (a server as configured) and of the limit
+/// responder (a program that returns every datagram), for each round that both have.
 fn pairs_with_limit(
     of: &ServerResult,
     summary: &RunSummary,

@@ -127,8 +127,9 @@ pub enum FigureKind {
     /// Ratio of the latencies that 99 % of the exchanges of two lines do not exceed, at an equal
     /// rate: about half of the highest rate of the line `to`.
     LatencyAtSameRate,
-    /// Highest rate that the generator offered on time and that the limit responder `of` did not
-    /// answer in full, over the highest rate that it did answer.
+    /// Highest rate that the generator offered on time and that the limit responder `of` (a program
+    /// that returns every datagram) did not answer in full, over the highest rate that it did
+    /// answer.
     OfferedOverLimit,
     /// Ratio of the times that the servers of two lines took to start. If the row has a least
     /// value, `of` is the slower line.

@@ -6,9 +6,9 @@ use super::ServerResult;
 use crate::record::{RunRecord, SearchEnd, TrialRecord, VoidReason};
 use crate::search::SearchStopReason;
 
-/// Share of the limit responder's rate from which a measured rate is bounded by kernel and
-/// generator: the responder does next to nothing for an exchange, so no server comes as near by its
-/// own speed.
+/// Share of the rate of the limit responder (a program that returns every datagram) from which a
+/// measured rate is bounded by kernel and generator: the responder does next to nothing for an
+/// exchange, so no server comes as near by its own speed.
 const LIMIT_SHARE: f64 = 0.9;
 
 /// Bottleneck of a search for a server's highest rate that is not the server.
@@ -52,8 +52,8 @@ impl Bottleneck {
         (2 * stopped > ends.len() && is_generator).then_some(Self::Generator)
     }
 
-    /// Returns the bottleneck of the server of `result`, whose share of the limit responder's rate
-    /// is known.
+    /// Returns the bottleneck of the server of `result`, whose share of the rate of the limit
+    /// responder (a program that returns every datagram) is known.
     pub(super) fn from_limit_share(result: &ServerResult) -> Option<Self> {
         let is_at_limit = result.share_of_limit.is_some_and(|share| share >= LIMIT_SHARE);
         result.bottleneck.or_else(|| is_at_limit.then_some(Self::Limit))

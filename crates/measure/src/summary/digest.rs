@@ -15,8 +15,8 @@ use crate::statistics::{
 
 /// Share of processor time stolen by the hypervisor from which the summary warns, in percent.
 const STEAL_WARNING_PERCENT: f64 = 5.0;
-/// Share of the limit responder's rate above which the summary warns that kernel and generator may
-/// have bounded a server's rate.
+/// Share of the rate of the limit responder (a program that returns every datagram) above which the
+/// summary warns that kernel and generator may have bounded a server's rate.
 const LIMIT_WARNING_SHARE: f64 = 0.8;
 
 /// Judges the records of a run and returns its summary. Equal records give an equal summary in any

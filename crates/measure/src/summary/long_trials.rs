@@ -71,7 +71,8 @@ impl LongTrial {
 }
 
 /// Returns the trials of a run that the summary has second by second: those in which an address
-/// pool ran out, and those of whole seconds that met the criterion.
+/// pool ran out, and those of whole seconds that met the plan's criterion (largest share of missed
+/// exchanges).
 pub(super) fn long_trials(trials: &[&TrialRecord], loss_percent: f64) -> Vec<LongTrial> {
     let is_long = |trial: &&&TrialRecord| {
         !trial.is_void()

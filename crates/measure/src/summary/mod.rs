@@ -112,8 +112,9 @@ pub struct ServerResult {
     /// Highest of the rounds' highest rates of the server, in exchanges per second; `None` for one
     /// round.
     pub leases_per_s_high: Option<f64>,
-    /// True if the server never missed the criterion above `leases_per_s`: the plan, the generator
-    /// or the time ended the search, and the figure is a lower bound.
+    /// True if the server never missed the criterion (the plan's largest share of missed exchanges)
+    /// above `leases_per_s`: the plan, the generator or the time ended the search, and the figure
+    /// is a lower bound.
     pub is_at_least: bool,
     /// Least share of exchanges, 0 to 1, that the server did not carry in any trial, when that was
     /// more than the criterion allows at every rate, even far below what it answered: such a server
@@ -155,9 +156,9 @@ pub struct ServerResult {
     /// True if messages to the server left in groups (UDP segmentation); `None` when that is
     /// unknown or differs from trial to trial.
     pub segmentation: Option<bool>,
-    /// Number of trials of the server, of all its variants together.
+    /// Number of trials of the server, in all its variants together.
     pub trials: u32,
-    /// Number of void trials of the server, of all its variants together.
+    /// Number of void trials of the server, in all its variants together.
     pub voids: u32,
     /// Numbers of the server's void trials by reason; one trial may have several.
     pub void_reasons: BTreeMap<VoidReason, u32>,
@@ -202,7 +203,7 @@ pub struct AvalancheResult {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VariantResult {
-    /// Name of the variant of the server.
+    /// Name of the server's variant, such as `multi-threaded`.
     pub variant: String,
     /// Highest rate of the variant, as in [`ServerResult::leases_per_s`].
     pub leases_per_s: Option<f64>,
@@ -290,21 +291,25 @@ pub struct LimitResult {
     /// Exchanges per second of the limit responder; for DHCP half of its answers, as an exchange
     /// takes two.
     pub leases_per_s: f64,
-    /// Answers per second of the limit responder.
+    /// Answers per second of the limit responder, a program that returns every datagram.
     pub answers_per_s: f64,
-    /// True if the limit responder never missed the criterion, so that its rate is a lower bound.
+    /// True if the limit responder, a program that returns every datagram, never missed the plan's
+    /// criterion, so that its rate is a lower bound.
     pub is_at_least: bool,
-    /// Runs of the limit responder, as in [`ServerResult::runs`].
+    /// Runs of the limit responder (a program that returns every datagram), as in
+    /// [`ServerResult::runs`].
     pub runs: Vec<RunFigure>,
-    /// Mean of the limit responder's runs, as in [`ServerResult::mean`].
+    /// Mean of the runs of the limit responder (a program that returns every datagram), as in
+    /// [`ServerResult::mean`].
     pub mean: Option<MeanInterval>,
-    /// Confirmed rates of the limit responder, one entry per round.
+    /// Confirmed rates of the limit responder (a program that returns every datagram), one entry
+    /// per round.
     pub rounds: Vec<RoundResult>,
-    /// Points of the load curve of the limit responder.
+    /// Points of the load curve of the limit responder, a program that returns every datagram.
     pub curve: Vec<CurvePoint>,
-    /// Number of trials of the limit responder.
+    /// Number of trials of the limit responder, a program that returns every datagram.
     pub trials: u32,
-    /// Number of void trials of the limit responder.
+    /// Number of void trials of the limit responder, a program that returns every datagram.
     pub voids: u32,
 }
 
@@ -362,7 +367,8 @@ pub struct TrialRow {
     pub steal_share: f64,
     /// Number of datagrams dropped at the server's sockets in the trial; `None` when unknown.
     pub server_socket_drops: Option<u64>,
-    /// True if the server met the criterion in the trial (never for a void trial).
+    /// True if the server missed at most the plan's share of exchanges in the trial (the
+    /// criterion); never true for a void trial.
     pub meets: bool,
     /// Reasons why the trial is void; empty when it counts.
     pub void: Vec<VoidReason>,

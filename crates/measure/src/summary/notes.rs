@@ -108,7 +108,8 @@ impl TrialNote {
         }
     }
 
-    /// Returns true if the note makes even a rate doubtful at which the server met the criterion.
+    /// Returns true if the note makes even a rate doubtful at which the server met the plan's
+    /// criterion (largest share of missed exchanges).
     const fn spoils_rate(self) -> bool {
         matches!(
             self,
@@ -211,8 +212,8 @@ pub(super) fn compare(summary: &mut RunSummary) {
     }
 }
 
-/// Adds warnings to `warnings` about the trials of a DNS server that met the criterion in spite of
-/// notes.
+/// Adds warnings to `warnings` about the trials of a DNS server that met the plan's criterion in
+/// spite of notes.
 pub(super) fn warnings(rows: &[TrialRow], result: &ServerResult, warnings: &mut Vec<String>) {
     let met: Vec<&TrialRow> = rows
         .iter()

@@ -13,10 +13,11 @@ use crate::statistics::{LEAST_TO_DROP, MeanInterval, trimmed_interval};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
-    /// A rate was confirmed in the run, and the server missed the criterion at a higher rate.
+    /// A rate was confirmed in the run, and the server missed more exchanges than the plan's
+    /// criterion allows at a higher rate.
     Confirmed,
-    /// A rate was confirmed in the run, but the server never missed the criterion above it: the
-    /// plan, the generator or the time ended the search.
+    /// A rate was confirmed in the run, but the server never missed the plan's criterion above it:
+    /// the plan, the generator or the time ended the search.
     AtLeast,
     /// The server missed every rate that the run's search tried to confirm.
     Failed,
