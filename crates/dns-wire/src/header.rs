@@ -14,19 +14,20 @@ pub const HEADER_BYTES: usize = 12;
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// Flag QR: the message is a response.
+    /// Flag QR of a DNS header (RFC 1035 section 4.1.1): the message is a response.
     pub const RESPONSE: u16 = 0x8000;
     /// Flag AA of a DNS header (RFC 1035 section 4.1.1): the answer is authoritative.
     pub const AUTHORITATIVE: u16 = 0x0400;
-    /// Flag TC: the message did not fit and is truncated.
+    /// Flag TC of a DNS header (RFC 1035 section 4.1.1): the message did not fit and is truncated.
     pub const TRUNCATED: u16 = 0x0200;
     /// Flag RD of a DNS header (RFC 1035 section 4.1.1): the client desires recursion.
     pub const RECURSION_DESIRED: u16 = 0x0100;
     /// Flag RA of a DNS header (RFC 1035 section 4.1.1): the server offers recursion.
     pub const RECURSION_AVAILABLE: u16 = 0x0080;
-    /// Flag AD: the server has authenticated the data.
+    /// Flag AD of a DNS header (RFC 4035 section 3): the server has authenticated the data.
     pub const AUTHENTIC: u16 = 0x0020;
-    /// Flag CD: the client disables the server's check of signatures.
+    /// Flag CD of a DNS header (RFC 4035 section 3): the client disables the server's check of
+    /// signatures.
     pub const CHECKING_DISABLED: u16 = 0x0010;
 
     /// Returns true when any flag of `bits` is set.
@@ -51,11 +52,11 @@ impl Flags {
 /// Header of a DNS message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DnsHeader {
-    /// Identifier that connects a response with its query.
+    /// Identifier of the DNS message, which connects a response with its query.
     pub id: u16,
-    /// Flags, opcode and response code of the message.
+    /// Flags, opcode and response code of the DNS message.
     pub flags: Flags,
-    /// Numbers of questions, answers, authority records and additional records in the message.
+    /// Numbers of questions, answers, authority records and additional records in the DNS message.
     pub counts: [u16; 4],
 }
 

@@ -27,7 +27,7 @@ pub enum DropCode {
     Corrupt,
     /// Data with a wrong Data Checksum that the application received all the same.
     DeliveredCorrupt,
-    /// Drop Code without a meaning yet (4 to 6).
+    /// Drop Code to which RFC 4340 §11.7 gives no meaning (4 to 6).
     Reserved(u8),
 }
 
@@ -80,7 +80,8 @@ impl UnacknowledgedDrops {
         self.drops.is_empty()
     }
 
-    /// Records that the data of the packet `number` was dropped.
+    /// Records that the data of the other end's packet with the sequence number `number` was
+    /// dropped.
     pub fn dropped(&mut self, number: SequenceNumber, code: DropCode) {
         let at = self.drops.iter().position(|(other, _)| !other.is_after(number));
         let at = at.unwrap_or(self.drops.len());
@@ -143,8 +144,8 @@ impl UnacknowledgedDrops {
     }
 }
 
-/// Returns the dropped packets that a Data Dropped option reports, newest first: sequence number
-/// and reason.
+/// Returns the packets with dropped data that a Data Dropped option reports, newest first: sequence
+/// number and reason.
 pub fn read(
     acknowledgement: SequenceNumber,
     blocks: &[u8],

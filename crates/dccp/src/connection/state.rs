@@ -40,7 +40,7 @@ impl ConnectionState {
     }
 }
 
-/// Role of an end of a connection.
+/// Role of an end of a connection: client or server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Client: the end that sends the Request.
