@@ -40,7 +40,7 @@ pub struct UbenchParameters {
     pub records: Option<u32>,
     /// Steps of each run, in the order in which they run.
     pub steps: Vec<WorkloadStep>,
-    /// Number of runs of each subject that count.
+    /// Number of runs of each measured store (subject) whose results count.
     pub runs: u32,
     /// True if a shorter run that does not count comes first for each subject.
     pub warms_up: bool,

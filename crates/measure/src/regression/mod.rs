@@ -147,7 +147,7 @@ impl RegressionClock {
 pub enum RegressionCarrier {
     /// IP packets with protocol number 33 (DCCP).
     Raw,
-    /// UDP packets (RFC 6773).
+    /// Carrier UDP: DCCP packets inside of UDP datagrams (RFC 6773).
     Udp,
 }
 

@@ -77,7 +77,8 @@ pub struct RowPlan {
     /// Kind of the figure that the row judges.
     #[serde(default)]
     pub figure: FigureKind,
-    /// Name of the line of the plan's result whose figure the row judges.
+    /// Name of the line (a server as configured) of the plan's result whose figure the row of the
+    /// suite's table judges.
     #[serde(default)]
     pub of: String,
     /// Name of the line of the plan's result that the row's figure is divided by, if it is a ratio.
