@@ -100,8 +100,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a helper process that a test run has started from this program. Returns false if the
-/// arguments are those of a command instead.
+/// Runs a helper process (busy machine, clean-up) that a test run has started from this program.
+/// Returns false if the arguments are those of a command instead.
 fn ran_as_helper_process(mut arguments: impl Iterator<Item = OsString>) -> bool {
     let Some(word) = arguments.next() else { return false };
     if word == test::BUSY_WORD {

@@ -36,7 +36,8 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Returns the clock ticks that are neither idle nor stolen by the hypervisor.
+    /// Returns the clock ticks in which the processor was used: neither idle nor taken by the
+    /// hypervisor.
     #[must_use]
     pub const fn busy(&self) -> u64 {
         self.user + self.nice + self.system + self.irq + self.softirq

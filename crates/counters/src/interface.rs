@@ -91,7 +91,7 @@ pub fn parse_interface(text: &str, interface: &str) -> Option<InterfaceCounters>
 mod tests {
     use super::*;
 
-    /// The text printed by Linux 6.18, with one more line in the form of older kernels.
+    /// Text printed by Linux 6.18, with one more line in the form of older kernels.
     const DEVICES: &str = "\
 Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed

@@ -78,7 +78,7 @@ fn parse_row(line: &str, columns: usize) -> Option<CountRow> {
 mod tests {
     use super::*;
 
-    /// A text in the form of Linux 6.18, with a processor (1) that is not in use.
+    /// Text in the form of Linux 6.18, with a processor (1) that is not in use.
     const INTERRUPTS: &str = "           CPU0       CPU2       \n \
         24:          1          0  IO-APIC   5-edge      ACPI:Ged\n \
         40:        866         12  PCI-MSIX-0000:00:03.0   1-edge      virtio2-input.0\n \

@@ -6,7 +6,7 @@
 pub struct Softnet {
     /// Number of packets that the kernel dropped because a processor's backlog was full.
     pub dropped: u64,
-    /// Number of times that a processor left received packets for a later turn.
+    /// Number of times that a processor stopped receiving with packets left over (`time_squeeze`).
     pub squeezed: u64,
 }
 
@@ -19,7 +19,8 @@ pub struct SoftnetRow {
     pub processed: u64,
     /// Number of packets that the kernel dropped because the processor's backlog was full.
     pub dropped: u64,
-    /// Number of times that the processor left received packets for a later turn.
+    /// Number of times that the processor stopped receiving with packets left over
+    /// (`time_squeeze`).
     pub squeezed: u64,
 }
 

@@ -5,7 +5,7 @@
 pub struct TaskStatus {
     /// Number of the real user that the process runs as.
     pub uid: u32,
-    /// Number of context switches because the thread waited for something.
+    /// Number of context switches because the thread waited, for input or a lock for example.
     pub voluntary_switches: u64,
     /// Number of context switches because another thread got the processor.
     pub involuntary_switches: u64,

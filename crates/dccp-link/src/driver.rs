@@ -1,4 +1,5 @@
-//! DCCP endpoint without a thread, for a loop of the caller: wait, receive, stage, flush.
+//! DCCP endpoint without a thread, for a loop of the caller: wait, receive, stage packets in the
+//! sockets' batches, flush.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -30,7 +31,7 @@ const UDP_OPTIONS_BYTES: usize = 24;
 /// MTU in bytes that a listener's connections assume until their route has been looked up.
 const MTU_BYTES: u32 = 1_500;
 
-/// Port in look-ups of routes, which do not depend on it.
+/// UDP port in look-ups of routes, which do not depend on the port.
 const ANY_PORT: u16 = 9;
 /// Largest number of failed connections that wait for [`Driver::poll_unreachable`].
 const UNREACHABLE_MAX: usize = 1_024;
@@ -39,7 +40,7 @@ const EMSGSIZE: i32 = 90;
 /// Error number `ECONNREFUSED` of Linux: no program accepts the packet.
 const ECONNREFUSED: i32 = 111;
 
-/// A DCCP endpoint with its sockets, moved by a loop of the caller instead of a thread. A turn of
+/// DCCP endpoint with its sockets, moved by a loop of the caller instead of a thread. A turn of
 /// its owner's loop calls [`Driver::wait`], [`Driver::receive`], [`Driver::poll_event`] until it
 /// returns `None`, then [`Driver::deliver`] and `poll_event` until there is no datagram, then
 /// [`Driver::stage`] as often as the applications have something to add, then [`Driver::flush`].
@@ -360,8 +361,8 @@ impl Driver {
         self.carriers.stage(now_ns, &mut self.core)
     }
 
-    /// Passes the staged packets to the kernel. Returns false when it did not accept all of them;
-    /// [`Driver::wait`] then waits for room.
+    /// Passes the staged packets to the kernel. Returns false when the kernel did not accept all of
+    /// them; [`Driver::wait`] then waits for room.
     pub fn flush(&mut self) -> bool {
         self.carriers.flush();
         self.carriers.is_flushed()

@@ -20,35 +20,36 @@ use dccp_link::{
 };
 use netio::Clock;
 
-/// Datagrams that are on the way to the server and back at once, for each connection.
+/// Number of datagrams that are on the way to the server and back at once, for each connection.
 const WINDOW: u64 = 16;
-/// Turns without a packet after which the test sleeps between turns.
+/// Number of turns of the test's loop without a packet after which the test sleeps between turns.
 const IDLE_MAX: u32 = 1_000;
 /// Time after which a missing datagram counts as lost. The kernel of a busy machine delivers late,
 /// and more datagrams under way than during the warm-up would need larger buffers.
 const LOST_AFTER: Duration = Duration::from_secs(2);
 /// Time between two checks while waiting.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Bytes of each datagram.
+/// Length of each datagram in bytes.
 const LEN: usize = 1_000;
-/// Time from one turn of both ends to the next.
+/// Time from one turn of both ends' drivers to the next, in nanoseconds of the test's own clock.
 const TURN_NS: u64 = 20_000;
-/// Datagrams there and back until buffers have their size; `COUNTED` is their count in a round in
-/// which allocations are counted.
+/// Number of datagrams there and back until buffers have their size; `COUNTED` is their count in a
+/// round in which allocations are counted.
 const WARM: u64 = 20_000;
 const COUNTED: u64 = 10_000;
-/// Rounds, of which one must allocate nothing. On a busy machine the kernel delivers late, so that
-/// queues may grow beyond their former size in some rounds; an allocation per datagram happens in
-/// all rounds.
+/// Number of rounds, of which one must allocate nothing. On a busy machine the kernel delivers
+/// late, so that queues may grow beyond their former size in some rounds; an allocation per
+/// datagram happens in all rounds.
 const ROUNDS: u32 = 10;
 
-/// A driver in this thread, and the datagrams that it has received.
+/// Driver of one end of the connections in the test's thread, and the number of datagrams that it
+/// has received.
 struct CountingDriver {
     driver: Driver,
     /// Connections in the order in which they were made.
     connected: Vec<ConnectionKey>,
     received: u64,
-    /// True if the station sends every datagram back.
+    /// True if this end sends every datagram back.
     is_echo: bool,
 }
 
@@ -99,7 +100,8 @@ fn turn(now_ns: &mut u64, client: &mut CountingDriver, server: &mut CountingDriv
     server.turn(*now_ns);
 }
 
-/// Sends `count` datagrams there and back over all connections, a few of each on the way at once.
+/// Sends `count` datagrams there and back over all connections, a few of each connection on the way
+/// at once.
 fn talk(now_ns: &mut u64, client: &mut CountingDriver, server: &mut CountingDriver, count: u64) {
     let data = [7; LEN];
     let in_flight_max = WINDOW * client.connected.len() as u64;
@@ -132,8 +134,8 @@ fn talk(now_ns: &mut u64, client: &mut CountingDriver, server: &mut CountingDriv
     }
 }
 
-/// Returns the allocations for datagrams over `connections` connections, in the round with the
-/// fewest.
+/// Returns the number of allocations for datagrams over `connections` connections, in the round
+/// with the fewest.
 fn measured(kind: CarrierKind, address: IpAddr, ccid: u8, connections: usize) -> AllocationInfo {
     let mut server = CountingDriver::open(kind, address, true);
     let mut client = CountingDriver::open(kind, address, false);
@@ -153,7 +155,7 @@ fn measured(kind: CarrierKind, address: IpAddr, ccid: u8, connections: usize) ->
     least(&mut round)
 }
 
-/// Returns the least of up to [`ROUNDS`] rounds.
+/// Returns the fewest allocations of up to [`ROUNDS`] rounds.
 fn least(round: &mut dyn FnMut() -> AllocationInfo) -> AllocationInfo {
     let mut least = round();
     for _ in 1..ROUNDS {

@@ -29,7 +29,7 @@ with_both_apis!(
     an_endpoint_that_goes_resets_its_connections,
 );
 
-/// Sends back every datagram until the other end closes. Returns their count.
+/// Sends back every datagram of `connection` until the other end closes. Returns their count.
 fn echo(connection: &impl ConnectionCalls) -> usize {
     let mut count = 0;
     while let Some(datagram) = connection.receive().unwrap() {
@@ -143,8 +143,8 @@ fn a_port_that_nobody_has_is_told_by_the_network<F: EndpointCalls>() {
     });
 }
 
-/// Connects to a port and a service that a server may not have. Returns the code of its Reset, and
-/// the message.
+/// Connects to a port or with a service code that the server does not have. Returns the code of its
+/// Reset, and the message.
 fn refusal<F: EndpointCalls>(
     kind: CarrierKind,
     address: IpAddr,
@@ -196,8 +196,8 @@ fn where_nobody_is_a_client_gives_up_in_time<F: EndpointCalls>() {
     assert_eq!(client.connections_count(), 0);
 }
 
-/// Answers a Request and then sends nothing, as a Linux server does. Returns the first datagram
-/// that comes.
+/// Answers a client's Request and then sends nothing, as a Linux server does. Returns the first
+/// datagram that comes.
 fn answer_once(socket: &std::net::UdpSocket) -> Vec<u8> {
     let mut octets = [0; 2_000];
     loop {
@@ -264,7 +264,7 @@ fn a_server_that_is_silent_after_its_response_is_sent_to<F: EndpointCalls>() {
     });
 }
 
-/// Ends [`answer_once`] at `address`, if no datagram of a connection did.
+/// Ends [`answer_once`] at `address` with a datagram, if no datagram of a connection has ended it.
 fn end_answers(address: SocketAddr) {
     let header = DccpHeader { acknowledgement: Some(1), ..DccpHeader::new(PacketType::DataAck, 1) };
     let mut octets = [0; 200];

@@ -1,4 +1,4 @@
-//! Connections with a path of their own: a UDP port to themselves, a certain interface.
+//! Tests of connections with a path of their own: a UDP port to themselves, a certain interface.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr, UdpSocket};
@@ -25,7 +25,7 @@ with_both_apis!(
 /// Time between two checks of an awaited event.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Returns the UDP ports of this end and of the other one.
+/// Returns the UDP ports of this end and of the other end of the connection `key`.
 fn udp_ports(key: ConnectionKey) -> (u16, u16) {
     match key.carrier {
         Carrier::Udp { local_port, remote_port } => (local_port, remote_port),
@@ -33,7 +33,7 @@ fn udp_ports(key: ConnectionKey) -> (u16, u16) {
     }
 }
 
-/// Sends a datagram there and another one back.
+/// Sends `datagram` from `near` to `far` and another one back.
 fn exchange(near: &impl ConnectionCalls, far: &impl ConnectionCalls, datagram: &[u8]) {
     near.send(datagram).unwrap();
     assert_eq!(far.receive().unwrap().unwrap(), datagram);
@@ -101,7 +101,7 @@ fn a_link_local_address_wants_its_interface<F: EndpointCalls>() {
     assert!(error.to_string().contains("fe80::b%eth0"), "{error}");
 }
 
-/// Gives the interface one link-local address, which can be used at once.
+/// Sets `interface` up with one link-local address, which can be used at once.
 fn set_up(interface: &str, address: Ipv6Addr) {
     ip(&format!("link set {interface} addrgenmode none up"));
     ip(&format!("addr add {address}/64 dev {interface} nodad"));
@@ -116,8 +116,8 @@ fn wait_until_up() {
 }
 
 /// Runs `near` and `far` in namespaces of their own with two cables between them, v0 and v1. All
-/// ends of a side have the same address. `near` gets the first value of `far`, which may end when
-/// `near` is done.
+/// ends of a side have the same address. `near` gets the first value that `far` sends, and `far`
+/// may end when `near` is done.
 fn over_two_cables<T: Send>(
     near: impl FnOnce(T) + Send,
     far: impl FnOnce(mpsc::Sender<T>, mpsc::Receiver<()>) + Send,
@@ -153,7 +153,7 @@ fn over_two_cables<T: Send>(
     });
 }
 
-/// Returns an address of the interface with this name, in the caller's namespace.
+/// Returns `address` with the index of the interface of this name in the caller's namespace.
 fn scoped(address: Ipv6Addr, interface: &str) -> ScopedAddress {
     format!("{address}%{interface}").parse().unwrap()
 }

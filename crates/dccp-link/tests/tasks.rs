@@ -1,5 +1,5 @@
-//! Properties of async programs: many tasks on one thread, futures that are dropped, a runtime that
-//! no call blocks.
+//! Tests of properties of async programs: many tasks on one thread, futures that are dropped, a
+//! runtime that no call blocks.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_time().build().unwrap()
 }
 
-/// Runs `future`, within the patience.
+/// Runs `future`, within the tests' patience.
 fn run<T>(future: impl Future<Output = T>) -> T {
     runtime().block_on(async { tokio::time::timeout(PATIENCE, future).await.unwrap() })
 }
@@ -24,7 +24,7 @@ fn open() -> AsyncEndpoint {
     AsyncEndpoint::open(&carrier, EndpointLimits::default()).unwrap()
 }
 
-/// Returns a listener, its endpoint and its address.
+/// Returns an endpoint, its listener with the settings `config`, and its address.
 fn serve(config: &ConnectionConfig) -> (AsyncEndpoint, AsyncListener, Peer) {
     let endpoint = open();
     let listener = endpoint.listen(PORT, config, vec![service()], 200);
@@ -42,7 +42,7 @@ async fn pair(
     (connected.unwrap(), accepted.unwrap())
 }
 
-/// Sends back every datagram until the other end closes. Returns their count.
+/// Sends back every datagram of `connection` until the other end closes. Returns their count.
 async fn echo(connection: &AsyncConnection) -> usize {
     let (mut count, mut buffer) = (0, Vec::new());
     while connection.receive_into(&mut buffer).await.unwrap() {

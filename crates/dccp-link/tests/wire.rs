@@ -1,4 +1,4 @@
-//! Packets on the wire, as Wireshark's dissector reads them.
+//! Tests of packets on the wire, as Wireshark's dissector reads them.
 
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use packet_wire::pcap;
 /// Time between two checks of a capture.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A folder that is removed when the value is dropped.
+/// Folder of a test, removed when the value is dropped.
 struct WireTestFolder(PathBuf);
 
 impl WireTestFolder {
@@ -42,7 +42,7 @@ fn require(tools: &[&str]) -> bool {
     false
 }
 
-/// A tcpdump that ends when the value is dropped.
+/// Process of tcpdump that ends when the value is dropped.
 struct TcpdumpCapture(Child);
 
 impl Drop for TcpdumpCapture {
@@ -72,16 +72,16 @@ fn capture(file: &Path) -> TcpdumpCapture {
 const IN_UDP: &str =
     "DissectorTable.get('udp.port'):add(6511, DissectorTable.get('ip.proto'):get_dissector(33))";
 
-/// Fields of a packet in tshark's output.
+/// Fields of one packet in tshark's output.
 #[derive(Debug)]
 struct TsharkPacket {
     packet_type: String,
     checksum: String,
-    /// Status of the checksum: 1 if it is right.
+    /// Status of the packet's DCCP checksum: 1 if it is right.
     checksum_status: String,
     /// ECN field of the IP header.
     ecn: String,
-    /// Problem that tshark reports.
+    /// Problem that tshark reports about the packet.
     complaint: String,
 }
 
@@ -119,7 +119,8 @@ fn packets(file: &Path, options: &[&str]) -> Vec<TsharkPacket> {
     seen.collect()
 }
 
-/// Returns true if the capture has the Reset that ends a connection. The capture may be incomplete.
+/// Returns true if the capture has the Reset that ends a connection. The capture may be incomplete,
+/// because tcpdump still writes it.
 fn has_reset(file: &Path, headers_len: usize) -> bool {
     let octets = std::fs::read(file).unwrap();
     let Ok(reader) = pcap::CaptureReader::new(&octets) else { return false };
@@ -127,7 +128,8 @@ fn has_reset(file: &Path, headers_len: usize) -> bool {
     records.any(|record| record.octets.get(headers_len + 8).is_some_and(|octet| octet >> 1 == 7))
 }
 
-/// Runs a connection from its Request to its last Reset, with some data. Returns its capture.
+/// Runs a connection from its Request to its last Reset, with some data. Returns the path of its
+/// capture.
 fn conversation(folder: &WireTestFolder, kind: CarrierKind, address: IpAddr, ccid: u8) -> PathBuf {
     let file = folder.0.join(format!("{ccid}-{}.pcap", address.is_ipv4()));
     let mut tcpdump = capture(&file);

@@ -1,5 +1,5 @@
-//! Lines of `--debug TOPIC` on the standard error: changes in the core of a connection. The
-//! observer checks a connection whenever its command has something to do, and a line has the
+//! Lines of `--debug TOPIC` on the standard error: changes in the state machine of a connection.
+//! The observer checks a connection whenever its command has something to do, and a line has the
 //! changes since then.
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ const FEATURES: [(u8, &str); 10] = [
     (number::SEND_LOSS_EVENT_RATE, "send-loss-event-rate"),
 ];
 
-/// State of a connection that was printed last, to find its changes.
+/// State of a connection as it was printed last, to find later changes.
 #[derive(Clone, Copy, Debug)]
 struct PrintedConnectionState {
     state: Option<ConnectionState>,
@@ -68,7 +68,7 @@ impl PrintedConnectionState {
     };
 }
 
-/// Observer that prints the changes of connections on the requested topics.
+/// Observer that prints the changes of connections on the topics of `--debug`.
 #[derive(Debug)]
 pub(crate) struct Observer {
     topics: Vec<DebugTopic>,

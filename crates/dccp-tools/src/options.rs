@@ -19,7 +19,7 @@ const RECEIVE_QUEUE_LEN: usize = 4_096;
 
 /// Default DCCP port, the one that iperf uses for TCP and UDP.
 pub const PORT: u16 = 5_001;
-/// Length of a send queue that is configured as unlimited, in packets.
+/// Length of a send queue that is configured as unlimited (`tx_qlen` 0), in packets.
 const QUEUE_LEN_MAX: usize = 1 << 16;
 
 /// Value of the flag `--carrier`: what carries DCCP packets.
@@ -45,7 +45,7 @@ impl CarrierArg {
     }
 }
 
-/// Carrier of the packets of Godwit's own DCCP stack.
+/// Carrier of the packets of Godwit's own DCCP stack: UDP or IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CarrierName {
     /// DCCP inside of UDP (RFC 6773).
@@ -238,7 +238,7 @@ impl LinkArgs {
     }
 
     /// Returns the CCIDs of the congestion controls of the data that this end sends and receives.
-    /// Without flags, the first is `default`, and the second is equal to the first.
+    /// Without flags, the first CCID is `default`, and the second is equal to the first.
     #[must_use]
     pub fn ccids(&self, default: u8) -> (u8, u8) {
         let tx = self.tx_ccid.or(self.ccid).unwrap_or(default);

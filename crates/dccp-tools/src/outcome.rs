@@ -5,7 +5,7 @@
 pub enum DccpCommandOutcome {
     /// Command that has done all its work.
     Done,
-    /// Command that ran but achieved less than requested.
+    /// Command that ran but achieved less than requested, such as a lower rate.
     FellShort,
     /// Command that a signal has ended.
     Interrupted,
@@ -59,7 +59,7 @@ impl From<dccp_link::DccpError> for ToolError {
     }
 }
 
-/// Prints `text` to the standard output.
+/// Prints `text` to the standard output; an error is a [`ToolError::Failed`].
 pub(crate) fn print_text(text: &str) -> Result<(), ToolError> {
     netio::stdout::print(text).map_err(|error| ToolError::Failed(format!("cannot print: {error}")))
 }

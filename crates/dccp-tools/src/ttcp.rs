@@ -143,7 +143,7 @@ fn receive(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
     Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { DccpCommandOutcome::Done })
 }
 
-/// Figures of one side's transfer: bytes, calls, times.
+/// Figures of the transfer at one end: bytes, calls to send or receive, times.
 struct TtcpFigures {
     side: char,
     bytes: u64,

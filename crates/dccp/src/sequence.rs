@@ -8,7 +8,7 @@ const CIRCLE: u64 = 1 << 48;
 const MASK: u64 = CIRCLE - 1;
 const SHORT_MASK: u64 = (1 << 24) - 1;
 
-/// A 48-bit sequence number of a DCCP packet. The shorter way between two numbers decides which
+/// 48-bit sequence number of a DCCP packet. The shorter way between two numbers decides which
 /// comes first, so there is no total order that `Ord` could express.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SequenceNumber(u64);
@@ -98,7 +98,7 @@ impl fmt::Display for SequenceNumber {
     }
 }
 
-/// A range of valid sequence numbers, both ends included.
+/// Range of valid sequence numbers, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// First valid number of the window.

@@ -6,7 +6,7 @@ use crate::common::{CAPTURES, CapturedDccpPacket};
 use dccp::header::{DccpHeader, DccpPacket, Integrity};
 use dccp::option::{DccpOption, DccpOptionIterator, DccpOptionWriter};
 
-/// Returns the columns of `tests/captures/*.txt` as this crate decodes the packet.
+/// Returns the columns of `tests/captures/*.txt` as this crate decodes the packet `captured`.
 fn columns(captured: &CapturedDccpPacket) -> String {
     let packet = DccpPacket::parse(&captured.octets, captured.integrity()).unwrap();
     let header = packet.header;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Count of cases in each group; together there are 147.
+/// Number of conformance cases in each group; together there are 147.
 const GROUPS: [(&str, usize); 12] = [
     ("HDR", 12),
     ("CSUM", 11),

@@ -1,5 +1,5 @@
-//! One side of the conversations of Linux kernels, replayed to an endpoint of this crate at the
-//! times of the capture. The endpoint's first number is that of the missing kernel.
+//! Replay of one side of the conversations of Linux kernels to a connection of this crate, at the
+//! times of the capture. The connection's first sequence number is that of the missing kernel.
 //! Acknowledgements of packets that it has not sent yet are lowered to its greatest number.
 
 use crate::common;
@@ -15,13 +15,13 @@ use dccp::sequence::SequenceNumber;
 const GOLD: ServiceCode = ServiceCode::new(0x676f_6c64);
 const SERVER_PORT: u16 = 5_001;
 
-/// Result of a conversation.
+/// Result of a replayed conversation.
 struct ReplayedConversation {
     connection: Connection,
     received: Vec<Vec<u8>>,
     events: Vec<ConnectionEvent>,
     sent: Vec<DccpHeader>,
-    /// Packets of the kernel that were replayed.
+    /// Number of packets of the kernel that were replayed.
     count: usize,
 }
 
@@ -38,7 +38,7 @@ fn path(packet: &CapturedDccpPacket) -> ConnectionPath {
     }
 }
 
-/// Replays the kernel's packets to `connection`, which sends `send` bytes at first.
+/// Replays the kernel's packets to `connection`, which sends a datagram of `send` bytes at first.
 fn play(
     mut connection: Connection,
     packets: &[&CapturedDccpPacket],
@@ -112,7 +112,8 @@ fn ccids(tx: &[u8], rx: &[u8]) -> ConnectionConfig {
     ConnectionConfig { tx_ccids: tx.to_vec(), rx_ccids: rx.to_vec(), ..ConnectionConfig::default() }
 }
 
-/// Checks the kernel's payload: it has its number, and repeats it in every byte.
+/// Checks the datagrams that the kernel's application sent: each has its number, and repeats it in
+/// every byte.
 fn assert_kernel_payload(datagrams: &[Vec<u8>]) {
     for data in datagrams.iter().filter(|data| data.len() >= 16) {
         let number = u64::from_be_bytes(data[..8].try_into().unwrap());

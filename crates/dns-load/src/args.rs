@@ -147,12 +147,12 @@ pub(crate) fn parse_mode(text: &str) -> Result<DnsTransportMode, String> {
     }
 }
 
-/// Rate of a run that has no rate of its own, in queries per second: of a run with a window, or of
-/// the first run of a search.
+/// Rate of a run for which the flags give none, in queries per second: of a run that limits the
+/// queries in flight, or of the first run of a search.
 const ANY_PER_S: f64 = 1_000.0;
 /// Length of each run of a search, in nanoseconds.
 const TRIAL_NS: u64 = 2 * NS_PER_S;
-/// Length of a run that a number of queries ends, in nanoseconds.
+/// Largest length of a run that ends after a number of queries, in nanoseconds.
 pub(crate) const UNLIMITED_NS: u64 = 1_000_000 * NS_PER_S;
 
 pub(crate) fn parse_rate(text: &str) -> Result<LoadRate, String> {
@@ -210,8 +210,8 @@ impl DnsLoadArgs {
             .map_err(|why| (format!("--server {why}"), 2))
     }
 
-    /// Returns the source address of queries without its interface, which is that of the server's
-    /// address; `None` without `--local`.
+    /// Returns the source address of queries (`--local`) without its interface, which is that of
+    /// the server's address; `None` without the flag.
     fn own_ip(&self) -> Option<IpAddr> {
         self.local.map(|local| local.address)
     }
@@ -292,7 +292,8 @@ impl DnsLoadArgs {
         Ok(Some(learnt.option))
     }
 
-    /// Returns the route of frames to `server`, if queries leave as frames of an interface.
+    /// Returns the route of frames to `server`, if queries leave as frames of an interface
+    /// (AF_XDP).
     fn frames(&self, server: SocketAddr) -> Result<Option<FrameRoute>, Failure> {
         let Some(interface) = &self.interface else { return Ok(None) };
         let route = FrameRoute::to(server, interface, self.server_mac, self.own_ip());

@@ -6,7 +6,7 @@ use load::replay::{self, PacketCounts};
 
 use crate::queries::QueryWorkload;
 
-/// UDP and TCP port of DNS servers.
+/// UDP and TCP port of DNS servers (RFC 1035 section 4.2).
 pub(crate) const DNS_PORT: u16 = 53;
 /// Largest length of a captured query, in bytes; longer queries are left out.
 const QUERY_BYTES_MAX: usize = 2_048;
@@ -35,8 +35,8 @@ pub(crate) fn is_query(payload: &[u8]) -> bool {
         })
 }
 
-/// Returns true if a payload is a message that can be sent and matched with its answer: of any
-/// operation, with a header of DNS that says that it is no response.
+/// Returns true if a payload is a message that can be sent and matched with its answer: it has a
+/// DNS header without the flag QR (response), and any opcode.
 pub(crate) fn is_request(payload: &[u8]) -> bool {
     const HEADER_BYTES: usize = 12;
     const RESPONSE: u8 = 0x80;
@@ -94,7 +94,8 @@ pub(crate) mod tests {
         [&head[..], &[count], b"\x01a\0\0\x01\0\x01", additional].concat()
     }
 
-    /// Returns a pcap file of datagrams, each with its time, true for IPv6, its port and payload.
+    /// Returns a pcap file of UDP datagrams, each with its time, true for IPv6, its port and
+    /// payload.
     pub(crate) fn capture(packets: &[(u64, bool, u16, &[u8])]) -> Vec<u8> {
         let mut file =
             pcap::CaptureWriter::new(LINK_RAW_IP, ByteOrder::Little, Resolution::Nanoseconds);

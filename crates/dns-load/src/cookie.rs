@@ -11,12 +11,12 @@ use netio::own_endpoint;
 
 use crate::edns::{COOKIE, EdnsOption, PLAIN_BYTES};
 
-/// Length of the client's part of a DNS cookie, and below shortest and longest length of the
-/// server's part, in bytes.
+/// Length of the client's part of a DNS cookie in bytes; the next constant is the range of the
+/// length of the server's part (RFC 7873 section 4).
 const CLIENT_BYTES: usize = 8;
 const SERVER_BYTES: std::ops::RangeInclusive<usize> = 8..=32;
-/// Largest number of requests to the server for its part of the cookie, followed by the wait for
-/// each answer.
+/// Largest number of requests to the server for its part of the cookie; the next constant is the
+/// wait for each answer.
 const ATTEMPTS: u16 = 3;
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -61,8 +61,8 @@ fn learn_within(
     Ok(Learnt { option: EdnsOption { code: COOKIE, data: client.to_vec() }, is_whole: false })
 }
 
-/// Returns a query with the identifier `id` for the name servers of the root, with the client's
-/// part of the cookie.
+/// Returns a query with the identifier `id` for the name servers of the root zone, with the
+/// client's part of the cookie.
 fn question(id: u16, client: &[u8; CLIENT_BYTES]) -> Vec<u8> {
     let head = [0, COOKIE as u8, 0, CLIENT_BYTES as u8];
     let option = [&head[..], client].concat();

@@ -1,4 +1,5 @@
-//! Content of an Ethernet frame: one UDP datagram, or a train of them that a kernel has joined.
+//! Content of an Ethernet frame: one UDP datagram, or several that a kernel has joined (UDP
+//! segmentation).
 
 use std::net::{IpAddr, SocketAddr};
 

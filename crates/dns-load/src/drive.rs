@@ -6,8 +6,8 @@
 //! queries, per turn of up to 128 queries, in addition to the budget of [`crate::input`].
 //!
 //! The time of an answer is `CLOCK_MONOTONIC`, read when its batch has come, so a slow generator
-//! makes itself look worse, not better. The list of connections for truncated answers, if there are
-//! any, is one more descriptor to wait for.
+//! makes itself look worse, not better. The list of TCP connections for queries with truncated
+//! answers, if there are any, is one more descriptor to wait for.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,8 +21,8 @@ use crate::input::AnswerSource;
 use crate::pacer::QueryPacer;
 use crate::tcp::{ConnectionCounts, Connections};
 
-/// Largest number of queries that one turn of a thread sends, so that answers are read while the
-/// schedule is late.
+/// Largest number of queries that one turn of a generator thread sends, so that answers are read
+/// while the schedule is late.
 pub(crate) const QUERIES_PER_TURN: usize = 128;
 /// Shortest wait, in nanoseconds, for which a generator thread sleeps. It polls during shorter
 /// waits, because going to sleep and waking up takes as long.

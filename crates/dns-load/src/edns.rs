@@ -8,8 +8,8 @@ use dns_wire::Edns;
 pub(crate) const EDNS_BYTES: u16 = 4_096;
 /// Largest length of an answer without EDNS, in bytes (RFC 1035 section 4.2.1).
 pub(crate) const PLAIN_BYTES: u16 = 512;
-/// Codes of the EDNS options client subnet (RFC 7871), cookie (RFC 7873) and, below, padding (RFC
-/// 7830).
+/// Code of the EDNS option client subnet (RFC 7871); the next constants are cookie (RFC 7873) and
+/// padding (RFC 7830).
 const CLIENT_SUBNET: u16 = 8;
 pub(crate) const COOKIE: u16 = 10;
 const PADDING: u16 = 12;
@@ -161,12 +161,12 @@ impl EdnsArgs {
         self.padding.unwrap_or(0)
     }
 
-    /// Returns the name of the first EDNS flag that was given; `None` without any.
+    /// Returns the name of the first EDNS flag on the command line; `None` without any.
     pub(crate) fn first_given(&self) -> Option<&'static str> {
         self.contents().next().or_else(|| self.edns.map(|_| "--edns"))
     }
 
-    /// Returns the names of the EDNS flags that were given, other than `--edns`.
+    /// Returns the names of the EDNS flags on the command line, other than `--edns`.
     fn contents(&self) -> impl Iterator<Item = &'static str> {
         let flags = [
             (self.dnssec, "--dnssec"),

@@ -43,15 +43,15 @@ impl QueryTimeLimits {
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
     /// Outcomes and latencies of the thread's queries. [`ExchangeClass::Nak`] is an answer in time
-    /// with a response code other than NOERROR and NXDOMAIN, [`ExchangeClass::WrongClient`] one
-    /// with another question, or another answer than the expected one.
+    /// with a response code other than NOERROR and NXDOMAIN, [`ExchangeClass::WrongClient`] an
+    /// answer to another question than the query's, or with other content than expected.
     pub ledger: ExchangeLedger,
     /// Counts of the thread's datagrams by kind.
     pub tally: DnsMessageTally,
     /// Counts of the thread's queries by interval; empty unless the settings ask for intervals.
     pub timeline: Timeline,
-    /// Latencies in nanoseconds from the due time to the answer, of all queries that
-    /// [`DnsMessageTally::rcodes`] counts: in time, late, or with another response code.
+    /// Latencies in nanoseconds from the due time to the answer, of all queries whose answers
+    /// [`DnsMessageTally::rcodes`] counts: in time or late, with any response code.
     pub response_latency: ResponseLatency,
     /// Time of the last answer that [`DnsMessageTally::rcodes`] counts, in nanoseconds of the
     /// monotonic clock; 0 without any.
@@ -80,7 +80,7 @@ pub struct OutgoingQuery {
 /// State of a query that the thread watches.
 #[derive(Clone, Copy, Debug)]
 struct WatchedQuery {
-    /// Time at which the kernel took the query, in nanoseconds of the monotonic clock; 0 before
+    /// Time at which the kernel accepted the query, in nanoseconds of the monotonic clock; 0 before
     /// that.
     sent_ns: u64,
     /// True if the query's answer was truncated, and the query is sent again over TCP.
@@ -115,7 +115,8 @@ pub struct Exchanges<'w> {
     answered: Option<Arc<AtomicU64>>,
     /// Channel for the identifiers of queries that time out; `None` sends none.
     timed_out: Option<Sender<u16>>,
-    /// True if the thread stops watching a query once it and those before it have their answers.
+    /// True if the thread stops watching a query once this query and those before it have their
+    /// answers.
     forgets_answered: bool,
 }
 
@@ -371,8 +372,8 @@ impl<'w> Exchanges<'w> {
         true
     }
 
-    /// Ends watching of all queries and returns the thread's results. Queries that have not ended
-    /// are lost.
+    /// Stops watching all queries and returns the thread's results. Queries without an answer count
+    /// as lost.
     #[must_use]
     pub fn finish(mut self) -> Answered {
         self.close_before(u64::MAX);
@@ -381,8 +382,8 @@ impl<'w> Exchanges<'w> {
     }
 }
 
-/// Returns the response code of `message` as an answer to query `index`, or the fault of the
-/// answer.
+/// Returns the response code of `message`, an answer to query `index` of the workload, or the fault
+/// of the answer.
 fn check_answer(
     workload: &QueryWorkload,
     index: usize,

@@ -3,7 +3,7 @@
 
 use base::Random;
 
-/// Number of consecutive queries that leave by one source port: enough for a system call to carry
+/// Number of consecutive queries that leave by one source port, so that one system call can send
 /// several.
 pub(crate) const RUN: u64 = 16;
 

@@ -1,5 +1,5 @@
-//! Source of a generator thread's answers: its ports, or the ring of an interface into which the
-//! kernel puts frames, bypassing its UDP.
+//! Source of a generator thread's answers: its UDP sockets (ports), or the ring of an interface
+//! into which the kernel puts frames, bypassing its UDP.
 //!
 //! Budget: with ports a `recvmmsg` for each that has answers, at most 64 of them, or 64 groups of
 //! up to 64; with the ring no system call while frames are waiting, and about 30 ns for each of our
@@ -18,16 +18,16 @@ use crate::exchanges::Exchanges;
 
 /// Number of answers that one receive call takes at a port.
 const RECEIVE_SLOTS: usize = 64;
-/// Number of receive calls per turn and port, limited so that a flood of answers cannot keep the
-/// schedule from being served.
+/// Number of receive calls per turn of the generator's loop and port, limited so that a flood of
+/// answers cannot keep the schedule from being served.
 const RECEIVES_PER_TURN: usize = 4;
 /// Number of frames that a thread reads from a ring between two clock readings.
 const FRAMES_AT_ONCE: usize = 64;
-/// Number of groups of frames that a thread takes from a ring per turn, limited so that a flood of
-/// answers cannot keep the schedule from being served.
+/// Number of groups of frames that a thread takes from a ring per turn of the generator's loop,
+/// limited so that a flood of answers cannot keep the schedule from being served.
 const LOOKS_PER_TURN: usize = 4;
-/// Memory of a ring for waiting frames: 16,384 of them. No Ethernet frame is longer; a train of
-/// answers may be.
+/// Memory of a ring for waiting frames: 16,384 slots of 2,048 bytes. No Ethernet frame is longer;
+/// several answers that the kernel has joined may be.
 const RING: RingSize = RingSize { bytes: 32 << 20, slot_bytes: 2_048 };
 /// Index of a port that does not belong to the thread.
 const NO_PORT: u16 = u16::MAX;
@@ -122,7 +122,8 @@ impl AnswerSource {
         }
     }
 
-    /// Returns the number of answers that the kernel dropped for want of room.
+    /// Returns the number of answers that the kernel dropped because a receive buffer or the ring
+    /// was full.
     pub(crate) fn drops(&self, ports: &[UdpSocket]) -> io::Result<u64> {
         match self {
             Self::Ports(_) => ports.iter().map(|port| port.drops().map(u64::from)).sum(),

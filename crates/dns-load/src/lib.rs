@@ -1,6 +1,6 @@
 //! DNS load: queries on an open-loop schedule from many ports, each accounted for; and the
-//! responder that answers without any data, to find the limit of generator and kernel and to test
-//! the generator with its faults.
+//! responder that answers without any data, to find the highest rate that generator and kernel
+//! reach without a server and to test the generator with its faults.
 //!
 //! The crate owns queries, their file and zones made from a seed, the checks of answers, the loop
 //! over sockets and the records `godwit.load.v1` and `godwit.dns-echo.v1`. Crate `dns-wire` owns

@@ -17,7 +17,8 @@ pub(crate) struct QueryPacer {
 
 enum QueryPacing {
     Scheduled(Schedule),
-    /// Window in which at most `most` queries wait for an answer at a time.
+    /// Window: at most `most` queries wait for an answer at a time, and the next leaves as soon as
+    /// there is room.
     Window {
         most: u64,
         start_ns: u64,

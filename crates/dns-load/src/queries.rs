@@ -41,7 +41,8 @@ impl QueryWorkload {
         self.end().map_err(str::to_owned)
     }
 
-    /// Ends the query whose bytes were appended last; fails when there is no room for more.
+    /// Ends the query whose bytes were appended last to the workload; fails when there is no room
+    /// for more.
     fn end(&mut self) -> Result<(), &'static str> {
         let end = u32::try_from(self.octets.len()).map_err(|_| "more than 4 GiB of queries")?;
         self.ends.push(end);
@@ -66,7 +67,7 @@ impl QueryWorkload {
         self.expected.push(expected);
     }
 
-    /// Adds a query's bytes unchanged, except for its identifier.
+    /// Adds a captured query's bytes unchanged, except for its identifier, which becomes 0.
     ///
     /// # Errors
     ///

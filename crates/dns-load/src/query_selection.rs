@@ -13,7 +13,7 @@ use crate::queries::QueryWorkload;
 use crate::query_file::{self, BadLines, QueryFile};
 use crate::zone::{Zone, ZoneLike, ZoneSize};
 
-/// Query of the slides on which Farsight's DNS benchmark is based, as name and type.
+/// Query of the slides on which Farsight's DNS benchmark is based (`--slides`), as name and type.
 const ONE_QUERY: &str = "www.google.com AAAA";
 
 /// Flags of `godwit dns load` that select the queries.

@@ -59,7 +59,7 @@ pub struct DnsLoadReport {
     pub warnings: Vec<String>,
 }
 
-/// Numbers of datagrams received, and of messages over TCP, each counted once in `rcodes`,
+/// Counts of received datagrams, and of messages over TCP, each counted once in `rcodes`,
 /// `asked_again`, `repeated`, `faults`, `malformed`, `unmatched` or `foreign`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AnswerCounts {
@@ -72,13 +72,13 @@ pub struct AnswerCounts {
     /// Numbers of messages with port and identifier of a query that are no valid answer to it, by
     /// the fault.
     pub faults: BTreeMap<&'static str, u64>,
-    /// Numbers of datagrams that are no DNS messages, by the defect.
+    /// Numbers of received datagrams that are no valid DNS messages, by the defect.
     pub malformed: BTreeMap<&'static str, u64>,
     /// Number of messages that belong to no query that is watched.
     pub unmatched: u64,
     /// Number of datagrams from other addresses than the server's.
     pub foreign: u64,
-    /// Number of first answers with TC set.
+    /// Number of first answers with the flag TC (truncated) set.
     pub truncated: u64,
     /// Number of first answers that came after their deadline.
     pub late: u64,
@@ -279,8 +279,8 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / NS_PER_S as f64
 }
 
-/// Returns the name, for a person, of the form in which queries left. Groups leave by sockets, also
-/// with an interface.
+/// Returns the name, for a person, of the form in which queries left (datagrams, groups, frames).
+/// Groups leave through sockets even if the run has an interface for frames.
 fn offload(load: &LoadRecord) -> &'static str {
     let setting = |name: &str| load.settings.get(name).unwrap_or(&Value::Null);
     let sends_frames = setting("interface").is_string() && setting("segmentation") == false;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::failed;
 
-/// Switches of resperf that have a value and that the printed command line leaves out.
+/// Switches of resperf with a value that the printed command line of `godwit dns load` leaves out.
 const LEFT_OUT: &str = "-f -a -x -t -b -y -i -P -c -L -q -F -O";
 
 /// Switches of resperf's command line, all of which have one letter.
@@ -75,7 +75,7 @@ impl ResperfArgs {
 }
 
 impl ResperfCommandLine {
-    /// Returns the command line of `godwit dns load` with `more` at its end.
+    /// Returns the command line of `godwit dns load` for these settings, with `more` at its end.
     fn line(&self, more: &str) -> String {
         let option = |letter: &str, value: &Option<String>| {
             value.as_ref().map_or_else(String::new, |value| format!(" {letter} {value}"))

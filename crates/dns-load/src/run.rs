@@ -261,8 +261,8 @@ fn exchanges(settings: &DnsLoadSettings, thread: u64) -> Exchanges<'_> {
     exchanges
 }
 
-/// Returns an empty time line whose intervals reach from `start_ns` until the last query is no
-/// longer watched.
+/// Returns an empty time line whose intervals reach from `start_ns` to the time at which the last
+/// query is no longer watched.
 fn timeline(settings: &DnsLoadSettings, start_ns: u64) -> Timeline {
     settings.timeline_ns.map_or_else(Timeline::default, |interval_ns| {
         let whole_ns = settings.duration_ns + settings.limits.watched_ns();

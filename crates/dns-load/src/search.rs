@@ -13,9 +13,10 @@ use crate::settings::DnsLoadSettings;
 const FIRST_PER_S: f64 = 1_000.0;
 /// Lowest rate of a search's runs, in queries per second.
 const LEAST_PER_S: f64 = 10.0;
-/// Largest share of queries that a server may answer too late or not at all at a rate that holds.
+/// Largest share of queries that a server may answer too late or not at all at a rate that counts
+/// as sustained (2.5 %).
 const SHORTFALL_MAX: f64 = 0.025;
-/// Ratio of the lowest rate that failed to the highest that held at which the search ends.
+/// Ratio of the lowest failed rate to the highest sustained rate at which the search ends.
 const NEAR: f64 = 1.05;
 
 /// Settings and report of one run of a search.
@@ -45,7 +46,7 @@ impl DnsSearchTrial {
 
 /// Outcome of a search for the highest rate.
 pub(crate) struct SearchOutcome {
-    /// Run at the highest rate that held, or the last run if no rate held.
+    /// Run at the highest sustained rate, or the last run if the server sustained no rate.
     pub(crate) trial: DnsSearchTrial,
     /// True if the generator or its ports prevented a run at a higher rate.
     pub(crate) is_limited_here: bool,

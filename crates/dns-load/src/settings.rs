@@ -13,7 +13,7 @@ use crate::exchanges::QueryTimeLimits;
 use crate::queries::QueryWorkload;
 use crate::zone::ZoneLike;
 
-/// Largest number of source ports of one thread: as many as one wait looks at.
+/// Largest number of source ports of one generator thread: as many as one wait checks.
 pub(crate) const PORTS_PER_THREAD_MAX: u32 = 1_024;
 /// Number of queries of one port that are watched at a time: half of the identifiers, so that no
 /// query is taken for another.
@@ -22,7 +22,7 @@ const WATCHED_PER_PORT: u64 = 1 << 15;
 /// Transport of a run's queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// Queries leave as UDP datagrams.
+    /// Queries of the run leave as UDP datagrams.
     Udp {
         /// True if the generator sends a query with a truncated answer again over TCP.
         tc_fallback: bool,

@@ -9,9 +9,9 @@ use load::ExchangeClass;
 pub enum AnswerFault {
     /// The question of the answer differs from the query's.
     Question,
-    /// The flag QR of the answer is not set.
+    /// The flag QR (response) of the answer is not set.
     NotAResponse,
-    /// The opcode of the answer is not that of a query.
+    /// The opcode of the answer differs from the query's.
     Opcode,
     /// The response code is NOERROR where NXDOMAIN was expected, or the other way round.
     ResponseCode,
@@ -56,7 +56,8 @@ pub struct DnsMessageTally {
     pub octets: u64,
     /// Numbers of first answers to queries, also late ones, by response code.
     pub rcodes: Vec<u64>,
-    /// Number of truncated datagrams after which the query was sent again over TCP.
+    /// Number of answers with the flag TC (truncated) after which the query was sent again over
+    /// TCP.
     pub asked_again: u64,
     /// Number of further answers to queries that had an answer already.
     pub repeated: u64,
@@ -69,7 +70,7 @@ pub struct DnsMessageTally {
     pub unmatched: u64,
     /// Number of datagrams from another address or port than the server's.
     pub foreign: u64,
-    /// Number of first answers with TC set.
+    /// Number of first answers with the flag TC (truncated) set.
     pub truncated: u64,
     /// Number of first answers that came after their deadline.
     pub late: u64,

@@ -15,14 +15,15 @@ use measure::search::{Search, SearchResult, SearchStep, SearchStopReason, TrialO
 const LIMITS: QueryTimeLimits = QueryTimeLimits { deadline_ns: 500 * NS_PER_MS, grace_ns: 0 };
 const PORTS: u64 = 16;
 
-/// Faults of the echo.
+/// Echo on virtual time, with its faults.
 struct SimulatedEcho {
     capacity: Option<Capacity>,
     drop: QueryShare,
     random: Random,
 }
 
-/// Runs one trial. Returns the share that was not carried, and answers carried per second.
+/// Runs one trial. Returns the share of queries that were not carried (answered on time and not
+/// queued too long), and the number of carried queries per second.
 fn trial(server: &mut SimulatedEcho, rate_per_s: f64, dwell_s: f64) -> (f64, f64) {
     let query = Query::PLAIN;
     let workload = QueryWorkload::parse("queries", b"www.google.com AAAA\n", query).unwrap();

@@ -29,7 +29,7 @@ fn exchanges(workload: &QueryWorkload) -> Exchanges<'_> {
     Exchanges::new(identities, LIMITS, workload, share, 4_096)
 }
 
-/// Datagram that a server may send for a query.
+/// Kind of datagram that a server may send for a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sends {
     Good,

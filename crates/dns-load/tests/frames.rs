@@ -46,7 +46,7 @@ fn enter(script: &str) -> bool {
     Command::new("sh").args(["-ec", script]).status().unwrap().success()
 }
 
-/// Form in which queries leave.
+/// Form in which the generator sends its queries.
 #[derive(Clone, Copy, PartialEq)]
 enum QuerySendForm {
     OneByOne,
@@ -56,7 +56,7 @@ enum QuerySendForm {
     InGroupsToARing,
 }
 
-/// Runs generator and responder once.
+/// Runs generator and responder once, with these faults of the responder.
 fn both(faults: EchoFaults, send_form: QuerySendForm) -> (DnsLoadReport, echo::EchoReport) {
     let listen = "10.9.0.2:53".parse().unwrap();
     let settings = echo::EchoSettings { seed: 7, faults, ..echo::EchoSettings::at(listen) };
@@ -133,8 +133,8 @@ fn frames_are_answered_and_both_ledgers_agree() {
     assert_eq!((load.load.exchanges.lost, echo.dropped, echo.sent), (QUERIES, QUERIES, 0));
 }
 
-/// Returns the number of frames on loopback for queries and answers, when both sides group as much
-/// as they can.
+/// Returns the number of frames on loopback for the queries and answers of a run at `listen`, when
+/// both sides group as much as they can.
 fn in_groups(listen: &str) -> u64 {
     let settings = echo::EchoSettings {
         segmentation: true,

@@ -44,7 +44,8 @@ fn settings(server: SocketAddr, faults: &EchoFaults) -> DnsLoadSettings {
     }
 }
 
-/// Runs generator and responder once, and checks that their ledgers agree.
+/// Runs generator and responder once, with settings changed by `change`, and checks that their
+/// ledgers agree.
 fn both(
     responder: echo::EchoSettings,
     change: impl FnOnce(DnsLoadSettings) -> DnsLoadSettings,
@@ -72,8 +73,8 @@ fn with(faults: EchoFaults) -> (DnsLoadReport, echo::EchoReport) {
     both(responder(faults), |settings| settings)
 }
 
-/// Asserts the rules of any two ledgers: no message is counted twice or not at all on either side,
-/// and each side receives everything that the other one sent.
+/// Asserts the rules of the ledgers of any generator and responder: no message is counted twice or
+/// not at all on either side, and each side receives everything that the other one sent.
 fn agree(load: &DnsLoadReport, echo: &echo::EchoReport) {
     let (queries, messages, answers) = (load.load.exchanges, load.load.messages, &load.answers);
     assert_eq!((load.load.own_socket_drops, echo.socket_drops), (0, 0), "{load} {echo}");

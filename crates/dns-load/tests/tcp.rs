@@ -23,7 +23,8 @@ const QUERIES: u64 = 1_000;
 const ANSWERED: QueryTimeLimits = QueryTimeLimits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
 /// Watched time of queries when not all have an answer: a run lasts that long.
 const UNANSWERED: QueryTimeLimits = QueryTimeLimits { deadline_ns: 30 * NS_PER_S, grace_ns: 0 };
-/// Time within which a busy machine lets a server run beside the generator once.
+/// Timeout of a test: the time within which a busy machine lets a server run beside the generator
+/// once.
 const PATIENCE: Duration = Duration::from_secs(600);
 const FOLLOW: Transport = Transport::Udp { tc_fallback: true };
 
@@ -49,7 +50,7 @@ fn load(settings: &DnsLoadSettings) -> DnsLoadReport {
     run(settings, &AtomicBool::new(false)).unwrap()
 }
 
-/// Runs generator and responder once, and asserts the rules of any two ledgers.
+/// Runs generator and responder once, and asserts the rules of their ledgers.
 fn both(
     faults: EchoFaults,
     transport: Transport,

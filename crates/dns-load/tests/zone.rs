@@ -13,7 +13,7 @@ fn like(seed: u64, names: u32) -> ZoneLike {
     ZoneLike { seed, names, origin: "zone.test".parse().unwrap() }
 }
 
-/// Type and data, as text, of each name.
+/// Records of a zone by name: type and data as text.
 type Records<'t> = BTreeMap<&'t str, Vec<(&'t str, String)>>;
 
 /// Reads the records of a master file whose names are relative to `zone.test`.

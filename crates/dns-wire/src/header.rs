@@ -1,4 +1,4 @@
-//! DNS message header (RFC 1035 section 4.1.1, with the bits of RFC 4035 section 3).
+//! DNS message header (RFC 1035 section 4.1.1, with the flags AD and CD of RFC 4035 section 3).
 
 use base::{ByteReader, ByteWriter};
 
@@ -14,19 +14,20 @@ pub const HEADER_BYTES: usize = 12;
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// Flag QR: the message is a response.
+    /// Flag QR of a DNS header (RFC 1035 section 4.1.1): the message is a response.
     pub const RESPONSE: u16 = 0x8000;
-    /// Flag AA: the answer is authoritative.
+    /// Flag AA of a DNS header (RFC 1035 section 4.1.1): the answer is authoritative.
     pub const AUTHORITATIVE: u16 = 0x0400;
-    /// Flag TC: the message did not fit and is truncated.
+    /// Flag TC of a DNS header (RFC 1035 section 4.1.1): the message did not fit and is truncated.
     pub const TRUNCATED: u16 = 0x0200;
-    /// Flag RD: the client desires recursion.
+    /// Flag RD of a DNS header (RFC 1035 section 4.1.1): the client desires recursion.
     pub const RECURSION_DESIRED: u16 = 0x0100;
-    /// Flag RA: the server offers recursion.
+    /// Flag RA of a DNS header (RFC 1035 section 4.1.1): the server offers recursion.
     pub const RECURSION_AVAILABLE: u16 = 0x0080;
-    /// Flag AD: the server has authenticated the data.
+    /// Flag AD of a DNS header (RFC 4035 section 3): the server has authenticated the data.
     pub const AUTHENTIC: u16 = 0x0020;
-    /// Flag CD: the client disables the server's check of signatures.
+    /// Flag CD of a DNS header (RFC 4035 section 3): the client disables the server's check of
+    /// signatures.
     pub const CHECKING_DISABLED: u16 = 0x0010;
 
     /// Returns true when any flag of `bits` is set.
@@ -35,7 +36,7 @@ impl Flags {
         self.0 & bits != 0
     }
 
-    /// Returns the opcode, the kind of query; 0 is a standard query.
+    /// Returns the opcode (RFC 1035 section 4.1.1), the kind of query; 0 is a standard query.
     #[must_use]
     pub const fn opcode(self) -> u8 {
         (self.0 >> 11) as u8 & 0xf
@@ -51,11 +52,11 @@ impl Flags {
 /// Header of a DNS message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DnsHeader {
-    /// Identifier that connects a response with its query.
+    /// Identifier of the DNS message, which connects a response with its query.
     pub id: u16,
-    /// Flags, opcode and response code of the message.
+    /// Flags, opcode and response code of the DNS message.
     pub flags: Flags,
-    /// Numbers of questions, answers, authority records and additional records in the message.
+    /// Numbers of questions, answers, authority records and additional records in the DNS message.
     pub counts: [u16; 4],
 }
 

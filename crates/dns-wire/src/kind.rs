@@ -110,21 +110,21 @@ const NAMES: [(u16, &str); 97] = [
 ];
 
 impl RecordType {
-    /// Record type A: an IPv4 address.
+    /// DNS record type A (RFC 1035): an IPv4 address.
     pub const A: Self = Self(1);
-    /// Record type CNAME: the name for which this one is an alias.
+    /// DNS record type CNAME (RFC 1035): the name for which the record's owner is an alias.
     pub const CNAME: Self = Self(5);
-    /// Record type SOA: the start of a zone.
+    /// DNS record type SOA (RFC 1035): the start of a zone.
     pub const SOA: Self = Self(6);
-    /// Record type MX: a host that accepts mail for the domain.
+    /// DNS record type MX (RFC 1035): a host that accepts mail for the domain.
     pub const MX: Self = Self(15);
-    /// Record type TXT: text.
+    /// DNS record type TXT (RFC 1035): text.
     pub const TXT: Self = Self(16);
-    /// Record type AAAA: an IPv6 address.
+    /// DNS record type AAAA (RFC 3596): an IPv6 address.
     pub const AAAA: Self = Self(28);
-    /// Record type OPT: the pseudo-record of EDNS.
+    /// DNS record type OPT: the pseudo-record of EDNS (RFC 6891).
     pub const OPT: Self = Self(41);
-    /// Record type HTTPS: access data of a web server (RFC 9460).
+    /// DNS record type HTTPS: access data of a web server (RFC 9460).
     pub const HTTPS: Self = Self(65);
 }
 
@@ -162,7 +162,7 @@ impl FromStr for RecordType {
 pub struct RecordClass(pub u16);
 
 impl RecordClass {
-    /// Class IN, the Internet.
+    /// DNS class IN (RFC 1035), the Internet.
     pub const INTERNET: Self = Self(1);
 }
 

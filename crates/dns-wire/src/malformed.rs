@@ -1,4 +1,4 @@
-//! Reasons to refuse a DNS message: the peer causes them, so each is a small value to count.
+//! Reasons to refuse a DNS message: errors of the peer, each a small value that can be counted.
 
 use core::fmt;
 

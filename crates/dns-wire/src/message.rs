@@ -1,4 +1,4 @@
-//! Whole DNS message, checked once and then read in place.
+//! View of a whole DNS message, which is checked once and then read in place.
 
 use crate::DnsMessageDefect;
 use crate::header::{DnsHeader, Flags, HEADER_BYTES};

@@ -2,7 +2,8 @@
 //! (RFC 1035 section 5.1). Comparison is that of RFC 4343: letters of ASCII in any case.
 //!
 //! A pointer must point before the run of labels that it ends. So each jump goes further to the
-//! front, and reading ends for any content of a message; the limit of 255 bytes ends it sooner.
+//! front, and reading ends for any content of a message, at the latest after the 255 bytes of the
+//! longest name.
 
 use alloc::vec::Vec;
 use core::fmt;

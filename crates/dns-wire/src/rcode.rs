@@ -32,18 +32,18 @@ const NAMES: [(u16, &str); 19] = [
 ];
 
 impl Rcode {
-    /// Response code of a query without error.
+    /// Response code NOERROR (RFC 1035 section 4.1.1): no error in the query or the server.
     pub const NOERROR: Self = Self(0);
-    /// Response code of a server that failed.
+    /// Response code SERVFAIL (RFC 1035 section 4.1.1): the server failed.
     pub const SERVFAIL: Self = Self(2);
-    /// Response code for a name that does not exist.
+    /// Response code NXDOMAIN (RFC 1035 section 4.1.1): the name does not exist.
     pub const NXDOMAIN: Self = Self(3);
-    /// Response code of a server that refuses to answer.
+    /// Response code REFUSED (RFC 1035 section 4.1.1): the server refuses to answer.
     pub const REFUSED: Self = Self(5);
-    /// Number of response codes: one more than the highest code.
+    /// Number of DNS response codes: one more than the highest code of twelve bits.
     pub const COUNT: usize = 1 << 12;
 
-    /// Returns the mnemonic of the response code; `None` when it has none.
+    /// Returns the mnemonic of the response code, such as `NXDOMAIN`; `None` when it has none.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         NAMES.iter().find(|(code, _)| *code == self.0).map(|(_, name)| *name)

@@ -13,7 +13,7 @@ const FIXED_BYTES: usize = 10;
 pub struct DnsRecord<'a> {
     /// Domain name that owns the record.
     pub name: DnsName<'a>,
-    /// Type of the record.
+    /// Type of the DNS record.
     pub kind: RecordType,
     /// Class of the record; in an OPT record the sender's largest UDP payload in bytes.
     pub class: RecordClass,

@@ -162,8 +162,8 @@ struct AdviseOutput {
 }
 
 impl AdviseOutput {
-    /// Returns the findings that cost more than the limit. A cost of "at most" a share does not
-    /// count.
+    /// Returns the findings that cost more than the limit, a share of the leases per second. A cost
+    /// of "at most" a share does not count.
     fn too_expensive(&self) -> impl Iterator<Item = &PerformanceFinding> {
         self.advice.findings.iter().filter(|finding| self.is_too_expensive(&finding.cost))
     }

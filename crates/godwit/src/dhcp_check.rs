@@ -22,7 +22,8 @@ pub(crate) struct ConfigurationCheck<'a> {
 
 /// Verdict of the check on a configuration.
 enum CheckVerdict {
-    /// Sound configuration: a server starts with it, as far as that depends on the configuration.
+    /// Sound configuration: a DHCP server starts with it, as far as that depends on the
+    /// configuration.
     Sound,
     /// Configuration without errors with which a server refuses to start.
     NotStarted(ServerError),

@@ -147,7 +147,7 @@ enum JournalName {
     Off,
 }
 
-/// Parses the word of a flag, yes or no: as in 2012, anything but yes means no.
+/// Parses the word of a flag, yes or no: as in `dhcp-ubench` of 2012, anything but yes means no.
 fn yes(word: &str) -> Result<bool, String> {
     Ok(word.eq_ignore_ascii_case("yes") || word == "1")
 }
@@ -287,7 +287,8 @@ fn variants(
     with(&of_schema, &args.per_transaction, |subject, &count| subject.sharing = count)
 }
 
-/// Returns each of `subjects` combined with each of `values` by `set`.
+/// Returns each of `subjects` (stores with settings) with each of `values`, which `set` puts into
+/// it.
 fn with<T>(
     subjects: &[BenchmarkSubject],
     values: &[T],

@@ -22,7 +22,7 @@ fn advise(words: &[&str]) -> Output {
     command.arg("advise").args(words).output().expect("the binary starts")
 }
 
-/// Runs the command and returns exit code, standard output and standard error.
+/// Runs `godwit` with `words` and returns exit code, standard output and standard error.
 fn outcome(words: &[&str]) -> (Option<i32>, String, String) {
     let output = advise(words);
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();

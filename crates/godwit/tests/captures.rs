@@ -1,8 +1,8 @@
-//! Captures of every link type and every cut: the queries that `godwit dns load -d` sends, those
-//! among the frames that `godwit trafgen -i` sends, and the DISCOVERs that `godwit perfdhcp --shape
-//! replay:` repeats are compared with the messages that tshark finds, or tcpdump where tshark knows
-//! no such link, and each packet is counted.
-//! `captures/differs.toml` states why some are not equal.
+//! Tests with captures of every link type and every cut: the queries that `godwit dns load -d`
+//! sends, those among the frames that `godwit trafgen -i` sends, and the DISCOVERs that `godwit
+//! perfdhcp --shape replay:` repeats are compared with the messages that tshark finds, or tcpdump
+//! where tshark knows no such link, and each packet is counted. `captures/differs.toml` states why
+//! some are not equal.
 
 mod corpus;
 
@@ -107,8 +107,8 @@ fn name_of(query: &[u8]) -> String {
     name
 }
 
-/// Returns the queries that `dns load -d` sends for the capture, and the sentence that counts its
-/// packets.
+/// Returns the names in the queries that `dns load -d` sends for the capture, and the sentence that
+/// counts its packets.
 fn asked(file: &Path) -> (Vec<String>, String) {
     let recorder = QueryRecorder::start();
     let words = ["-s", &recorder.address.to_string(), "-q", "1", "-n", "1", "--linger-s", "0"];
@@ -126,7 +126,7 @@ fn asked(file: &Path) -> (Vec<String>, String) {
     (queries.iter().map(|query| name_of(query)).collect(), output_text)
 }
 
-/// Returns how many DISCOVERs `perfdhcp` sends when it repeats the capture.
+/// Returns the number of DISCOVERs that `perfdhcp` sends when it repeats the capture.
 fn repeated(file: &Path) -> u64 {
     let shape = format!("replay:{}", file.display());
     let (own, servers) = (free_port().to_string(), free_port().to_string());
@@ -145,8 +145,8 @@ fn repeated(file: &Path) -> u64 {
     sent.unwrap_or_else(|| panic!("{}: {status}\n{out}\n{err}", file.display()))
 }
 
-/// Returns the names of the queries among the frames that `trafgen` sends of the capture, how many
-/// frames those are, and its warnings.
+/// Returns the names of the queries among the frames that `trafgen` sends of the capture, the
+/// number of those frames, and its warnings.
 fn sent_by_trafgen(file: &Path) -> (Vec<String>, u64, String) {
     let [copy, written] = ["pcap", "sent.pcap"].map(|end| file.with_extension(end));
     fs::copy(file, &copy).expect("the folder can be written");

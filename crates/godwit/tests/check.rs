@@ -1,5 +1,5 @@
-//! Agreement of `-t` and `-c`: the check refuses every configuration that a server does not start
-//! with, as text and as JSON.
+//! Tests of the agreement of `-t` and `-c`: the check refuses every configuration that a server
+//! does not start with, as text and as JSON.
 
 use std::fs;
 use std::path::{Path, PathBuf};

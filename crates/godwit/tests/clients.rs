@@ -1,5 +1,5 @@
-//! Debian's clients on the server's own link: each gets an address before it has one, renews it by
-//! unicast, and releases it. The test checks the packets on the link.
+//! Tests of Debian's clients on the server's own link: each gets an address before it has one,
+//! renews it by unicast, and releases it. The test checks the packets on the link.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ const DHCP4: LinkTestFamily = LinkTestFamily {
     hook: HOOK,
 };
 
-/// Ends everything and checks the packets on the link.
+/// Ends server, client and capture, and checks the packets on the link.
 fn judge(setup: ClientServerLink) {
     let ended = setup.end("dhcp.option.dhcp == 7");
     let (log, captured) = (&ended.log, &ended.captured);

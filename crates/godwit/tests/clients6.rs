@@ -1,5 +1,5 @@
-//! Debian's DHCPv6 clients on the server's own link: each gets an address and a prefix, renews
-//! them, and releases them for other clients. The test checks the packets on the link.
+//! Tests of Debian's DHCPv6 clients on the server's own link: each gets an address and a prefix,
+//! renews them, and releases them for other clients. The test checks the packets on the link.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -34,12 +34,12 @@ const DHCP6: LinkTestFamily = LinkTestFamily {
     hook: HOOK,
 };
 
-/// Number of leases that each link has.
+/// Number of leases that the server has for each link.
 #[derive(Clone, Copy)]
 enum LinkLeaseCount {
-    /// One address and one prefix.
+    /// Pools of one address and one prefix.
     One,
-    /// More than a test needs.
+    /// Pools of more leases than a test needs.
     Plenty,
 }
 
@@ -100,7 +100,8 @@ fn start(setup: &mut ClientServerLink, words: &[String], further: &[&str]) {
     setup.start(&words.chain(further.iter().copied()).collect::<Vec<_>>());
 }
 
-/// Waits until both leases of the scene are in state `state`, by at least `count` rows.
+/// Waits until the lease file has at least `count` rows, and the last row of each of both leases
+/// has the state `state`.
 fn wait_for_both(setup: &ClientServerLink, count: usize, state: &str) {
     setup.wait_for_rows(count, state);
     let leases = setup.read("leases.csv");
@@ -113,8 +114,9 @@ fn wait_for_both(setup: &ClientServerLink, count: usize, state: &str) {
     assert!(are_all, "not all in state {state}: {leases}");
 }
 
-/// Ends a scene in which a client has released its leases: the client's leases were those of the
-/// lease file, another client gets the same ones, and the packets on the link are correct.
+/// Ends the test of a client that has released its leases, and checks it: the client's leases were
+/// those of the lease file, another client gets the same ones, and the packets on the link are
+/// correct.
 fn judge(mut setup: ClientServerLink) {
     let heard = setup.read("hook.heard");
     for what in ["BOUND6", "RENEW6"] {

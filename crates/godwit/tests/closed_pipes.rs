@@ -1,5 +1,5 @@
-//! Every command after the readers of its outputs have gone: it ends as usual, never by a signal,
-//! and an endless command ends by itself.
+//! Tests of every command after the readers of its outputs have gone: it ends as usual, never by a
+//! signal, and an endless command ends by itself.
 
 use std::fs;
 use std::io::{PipeReader, PipeWriter, Write as _, pipe};
@@ -104,7 +104,7 @@ const ROWS: &[(ExpectedEnd, &str)] = &[
     (ByItself, "load dhcp6 --no-such-flag"),
 ];
 
-/// Files that rows name.
+/// Files that command lines of [`ROWS`] name.
 struct ClosedPipeFiles {
     folder: TempFolder,
     words: [(&'static str, String); 5],
@@ -131,7 +131,7 @@ impl ClosedPipeFiles {
         Self { folder, words }
     }
 
-    /// Starts `line` with the outputs and an empty standard input.
+    /// Starts the command `line` with these outputs and an empty standard input.
     fn start(&self, line: &str, stdout: Stdio, stderr: Stdio) -> Child {
         let line =
             self.words.iter().fold(line.to_owned(), |line, (name, path)| line.replace(name, path));

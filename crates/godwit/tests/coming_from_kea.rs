@@ -1,5 +1,5 @@
-//! Comparison of the manual's page for users of Kea with Kea's own list of keys and with the
-//! commands of the running servers.
+//! Tests of the manual's page for users of Kea against Kea's own list of keys and the commands of
+//! the running servers.
 
 use crate::common;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
-//! Published command lines of dnsperf, resperf, perfdhcp, trafgen, ifpps, mpstat, pidstat, iperf,
-//! iperf3 and ttcp (`command_lines/lines.toml`): by the name of the tool and as a subcommand each
-//! runs unchanged, or is refused with a message that says what to write. The test interrupts a line
-//! that would run for long as soon as it has sent or printed something.
+//! Tests of published command lines of dnsperf, resperf, perfdhcp, trafgen, ifpps, mpstat, pidstat,
+//! iperf, iperf3 and ttcp (`command_lines/lines.toml`): by the name of the tool and as a subcommand
+//! each runs unchanged, or is refused with a message that says what to write. The test interrupts a
+//! line that would run for long as soon as it has sent or printed something.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -52,7 +52,8 @@ fn words(line: &str) -> Vec<String> {
     parts.collect()
 }
 
-/// Namespace with the addresses, interfaces and files that lines name, in a folder of its own.
+/// Namespace with the addresses and interfaces that command lines name, and a folder with their
+/// files.
 struct CommandLineSetup {
     namespace: Namespaces<1>,
     folder: TempFolder,
@@ -60,7 +61,8 @@ struct CommandLineSetup {
 }
 
 impl CommandLineSetup {
-    /// Makes the stage for the lines of `tools`, with the interfaces that they name.
+    /// Makes the namespace and the folder for the command lines of `tools`, with the interfaces
+    /// that they name.
     fn new(tools: &[&str]) -> Option<Self> {
         if !require(&["ip"]) || !is_root() {
             return None;
@@ -92,7 +94,7 @@ impl CommandLineSetup {
         Some(setup)
     }
 
-    /// Runs the `ip` commands of `batch`.
+    /// Runs the commands of `batch` in the namespace by `ip -batch`.
     fn ip_batch(&self, batch: &str) {
         let file = self.path("batch");
         fs::write(&file, batch).expect("the folder can be written");
@@ -192,14 +194,14 @@ impl Drop for CommandLineServer {
     }
 }
 
-/// Result of a line.
+/// Result of a command line.
 struct CommandLineResult {
     status: ExitStatus,
     out: String,
     err: String,
 }
 
-/// Sign that a line runs and that the test may interrupt it.
+/// Sign that a command line runs and that the test may interrupt it.
 #[derive(Clone, Copy)]
 enum ProgressSign {
     /// Number of datagrams or segments that the line and its server have sent.

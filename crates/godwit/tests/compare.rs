@@ -1,4 +1,4 @@
-//! `godwit lab compare` and `--runs` as a user sees them: exit codes, messages, files.
+//! Tests of `godwit lab compare` and `--runs` as a user sees them: exit codes, messages, files.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! Commands over every kind of socket, as the manual shows them, against a running server.
+//! Tests of commands over every kind of socket, as the manual shows them, against a running server.
 
 use crate::common;
 use std::fs;
@@ -440,7 +440,7 @@ fn exposition(socket: &Path) -> String {
     answer.split_once("\r\n\r\n").expect("HTTP has a head").1.to_owned()
 }
 
-/// Returns every metric name in `text`.
+/// Returns every name of a metric in `text`.
 fn metrics(text: &str) -> Vec<&str> {
     let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
     text.split(|character| !is_part(character)).filter(|word| word.starts_with("godwit_")).collect()

@@ -55,7 +55,7 @@ impl CounterTestLink {
     }
 }
 
-/// Command whose lines the test reads while it runs.
+/// Running command whose lines the test reads.
 struct CounterProcess {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
@@ -97,7 +97,7 @@ impl Drop for Killed {
     }
 }
 
-/// Process that ends with the value.
+/// Process that is killed when the value is dropped.
 struct Killed(Child);
 
 fn godwit(words: &[&str]) -> Output {
@@ -268,7 +268,7 @@ fn processors_since_boot_are_as_mpstat_tells() {
     assert!(are_near(&tables), "{reference:?}\n{ours:?}");
 }
 
-/// Rows of words.
+/// Table of words, row by row.
 type Table = Vec<Vec<String>>;
 
 fn mpstat_and_ours() -> [Table; 2] {

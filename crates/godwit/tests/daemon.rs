@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use crate::common::perfdhcp::{PATIENT, whole_run};
 use crate::common::{ServerProcess, TempFolder, configuration, require, run_bounded};
 
-/// Runs the server, which must refuse to start.
+/// Runs `godwit` with `arguments` and a configuration with which the server must refuse to start.
 fn refused(arguments: &[&str], config: &Path) -> Output {
     let elsewhere = config.with_file_name("elsewhere");
     fs::create_dir_all(&elsewhere).expect("the test's folder can be written");

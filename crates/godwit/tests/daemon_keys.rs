@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 const HEAD: &str = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,\
                     hostname,state,user_context,pool_id\n";
 
-/// Returns a row of the lease file with a lease that does not end soon.
+/// Returns a row of the lease file for a lease that does not end soon.
 fn row(address: &str, subnet: u32) -> String {
     format!("{address},02:00:00:00:00:01,,4000,4102444800,{subnet},0,0,,0,,0\n")
 }
 
-/// Writes a configuration whose lease database has `database` instead of the usual keys, and
-/// `further` next to it.
+/// Writes a configuration whose `lease-database` has the keys `database` instead of the usual ones,
+/// with `further` next to it, and returns its path.
 fn written(folder: &Path, database: &Value, further: &str) -> std::path::PathBuf {
     let path = configuration(folder, "always", 1);
     let text = fs::read_to_string(&path).expect("it was just written");

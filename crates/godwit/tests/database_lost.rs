@@ -1,5 +1,5 @@
-//! Database that other clients write to, and that vanishes under a running server, and comes back
-//! or does not.
+//! Tests of a database that other clients write to, and that vanishes under a running server, and
+//! comes back or does not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ struct DatabaseLossSetup {
 }
 
 impl DatabaseLossSetup {
-    /// Sets the scene up, with further `keys` of `lease-database`.
+    /// Starts the database and writes the configuration, with further `keys` of `lease-database`.
     fn set(engine: DatabaseEngine, name: &str, keys: &str) -> Option<Self> {
         if !require(&["perfdhcp"]) {
             return None;

@@ -1,4 +1,4 @@
-//! `godwit db` compared with Debian's Kea 2.2 and its `kea-admin`: Kea serves from tables that
+//! Tests of `godwit db` against Debian's Kea 2.2 and its `kea-admin`: Kea serves from tables that
 //! Godwit made, both print the same version, and both write the same leases to a file.
 
 use std::fs;
@@ -22,7 +22,7 @@ const SAME_CLIENTS: &str = "duid=00030001000c01020304";
 struct DatabaseTestSetup {
     server: PrivateDatabase,
     folder: TempFolder,
-    /// Names of the backend in `kea-admin` and in Kea's configuration.
+    /// Names of the database's type in `kea-admin` and in Kea's configuration.
     backend: [&'static str; 2],
     password: PathBuf,
 }
@@ -91,7 +91,7 @@ impl DatabaseTestSetup {
         text
     }
 
-    /// Runs Kea, which serves perfdhcp's clients from the database.
+    /// Runs Kea for `family`, which serves perfdhcp's clients from the database.
     fn serve(&self, family: u8) {
         let (folder, backend) = (self.folder.path().display(), self.backend[1]);
         let (more, address, flags) = match family {

@@ -1,5 +1,5 @@
-//! Full disk of the lease file in the middle of a batch: the file has every lease that the server
-//! acknowledged, whatever `on-fail` does to the server.
+//! Tests of a full disk of the lease file in the middle of a batch: the file has every lease that
+//! the server acknowledged, whatever `on-fail` does to the server.
 
 use crate::common;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 const BATCH: u32 = 16;
 /// Size of a file on the disk that is removed to make room again: more than all rows take.
 const FILLER_KIB: usize = 64;
-/// Space left for lease files.
+/// Space that the filler leaves for lease files, in KiB.
 const ROOM_KIB: usize = 32;
 
 /// Time without a reply after which a server that cannot write counts as silent.
@@ -114,7 +114,7 @@ impl FullDiskSetup {
         replies
     }
 
-    /// Makes new clients request addresses, all at once, and returns the number of
+    /// Makes [`BATCH`] new clients request addresses, all at once, and returns the number of
     /// acknowledgements.
     fn exchanges(&mut self) -> usize {
         let clients = self.clients..self.clients + BATCH;

@@ -1,5 +1,6 @@
-//! `godwit dns` as a user sees it: load against the responder, as two processes whose counts agree
-//! to the packet; load against dnsmasq, whose answers are known; messages about mistakes.
+//! Tests of `godwit dns` as a user sees it: load against the responder, as two processes whose
+//! counts agree to the packet; load against dnsmasq, whose answers are known; messages about
+//! mistakes.
 
 use crate::common;
 use std::fs;
@@ -401,7 +402,8 @@ fn capture(queries: &[(u64, &[u8])]) -> Vec<u8> {
     file.into_octets()
 }
 
-/// Sends `count` queries back as answers, and returns the queries without their identifiers.
+/// Receives `count` queries at `socket`, sends them back as answers, and returns the queries
+/// without their identifiers.
 fn turned(socket: &UdpSocket, count: usize) -> Vec<Vec<u8>> {
     let mut octets = [0; 512];
     let turn = |_| {

@@ -1,6 +1,6 @@
-//! Query files of every oddity: the test compares the queries that `godwit dns load` makes of them
-//! with those of Debian's dnsperf, byte by byte. `dns_queries/differs.toml` states why some are not
-//! equal.
+//! Tests of query files of every oddity: the test compares the queries that `godwit dns load` makes
+//! of them with those of Debian's dnsperf, byte by byte. `dns_queries/differs.toml` states why some
+//! are not equal.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,6 @@
-//! `godwit dns zone` as a user sees it: third-party servers read the zone and give, over UDP and
-//! TCP, the answers that `godwit dns load --zone-like` expects; it reports answers from another
-//! zone as wrong.
+//! Tests of `godwit dns zone` as a user sees it: third-party servers read the zone and give, over
+//! UDP and TCP, the answers that `godwit dns load --zone-like` expects; it reports answers from
+//! another zone as wrong.
 
 use crate::common;
 use std::fs;

@@ -1,4 +1,4 @@
-//! A link called `dnsperf` as a user sees it: its lines are those of Debian's dnsperf.
+//! Tests of a link called `dnsperf` as a user sees it: its lines are those of Debian's dnsperf.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

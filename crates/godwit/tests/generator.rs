@@ -1,6 +1,6 @@
-//! `godwit perfdhcp` as a program, over loopback, against a responder that misbehaves by plan and
-//! keeps its own counts: figures, texts and exit codes. Deadlines are long; no assertion depends on
-//! the speed of the machine.
+//! Tests of `godwit perfdhcp` as a program, over loopback, against a responder that misbehaves by
+//! plan and keeps its own counts: figures, texts and exit codes. Deadlines are long; no assertion
+//! depends on the speed of the machine.
 
 mod agreement;
 mod files;
@@ -19,7 +19,7 @@ use crate::common::{TempFolder, free_port, require, run_bounded};
 use responder::{ClientTreatment, DhcpResponder};
 use serde_json::Value;
 
-/// Returns the arguments that lead to `responder` from a port of the test.
+/// Returns the arguments with which perfdhcp sends to `responder` from the port `own_port`.
 fn send_args(responder: &DhcpResponder, own_port: u16) -> Vec<String> {
     let (port, own) = (responder.port.to_string(), own_port.to_string());
     let host = if responder.is_v6 { "::1" } else { "127.0.0.1" };
@@ -384,8 +384,8 @@ fn comparable(text: &str) -> Vec<String> {
     lines
 }
 
-/// Number of times that two programs run until their reports agree: a machine that stops for a
-/// second makes a reply late.
+/// Maximum number of times that two programs run until their reports agree: a machine that stops
+/// for a second makes a reply late.
 const TRIES_MAX: usize = 30;
 
 /// Runs Debian's program and Godwit's with the same arguments, each against a responder that does

@@ -1,5 +1,6 @@
-//! Reservations in databases, as a Kea operator has them: in MariaDB with the tables of Kea 2.2 and
-//! in PostgreSQL with the current ones, some of them written by plain SQL while the server runs.
+//! Tests of reservations in databases, as a Kea operator has them: in MariaDB with the tables of
+//! Kea 2.2 and in PostgreSQL with the current ones, some of them written by plain SQL while the
+//! server runs.
 
 use std::cell::Cell;
 use std::fs;
@@ -76,7 +77,7 @@ fn write(server: &PrivateDatabase, identifier: &str, kind: u8, columns: &str, va
 struct HostDatabaseServer {
     server: ServerProcess,
     relay: UdpSocket,
-    /// Messages so far, which are their transaction identifiers.
+    /// Number of messages so far, which is the transaction identifier of the last one.
     requests: Cell<u32>,
     _folder: TempFolder,
 }
@@ -109,14 +110,15 @@ impl HostDatabaseServer {
         Self { server, relay, requests: Cell::new(0), _folder: folder }
     }
 
-    /// The next transaction identifier.
+    /// Returns the next transaction identifier of the test's messages.
     fn next_xid(&self) -> u32 {
         self.requests.set(self.requests.get() + 1);
         self.requests.get()
     }
 
-    /// The answer to `octets`, which are sent again where there is none: a message that waits too
-    /// long for a database is dropped. What is no answer to them is one to a message before.
+    /// Returns the reply to the message `octets`, for which `is_answer` returns true. The message
+    /// is sent again while none comes, because the server drops a message that waits too long for a
+    /// database. Other replies are late ones to earlier messages.
     fn ask(&self, octets: &[u8], is_answer: impl Fn(&[u8]) -> bool) -> Vec<u8> {
         let mut reply = vec![0; 1500];
         let mut len = 0;

@@ -54,7 +54,7 @@ const REFUSED_ON_PURPOSE: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// Page of the manual that lists them.
+/// Path of the manual's page that lists [`REFUSED_ON_PURPOSE`].
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/coming-from-kea.md");
 
 struct IncludeFolder(PathBuf);

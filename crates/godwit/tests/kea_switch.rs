@@ -1,6 +1,7 @@
-//! Kea 2.2 and Godwit take turns on one configuration file, one folder and one port, with leases in
-//! a memfile, in MariaDB and in PostgreSQL: the clients keep their leases with either server, and
-//! the server keeps its identity. On one database they also serve at the same time.
+//! Tests in which Kea 2.2 and Godwit take turns on one configuration file, one folder and one port,
+//! with leases in a memfile, in MariaDB and in PostgreSQL: the clients keep their leases with
+//! either server, and the server keeps its identity. On one database they also serve at the same
+//! time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,7 +20,7 @@ use testbed::database::{DatabaseEngine, PASSWORD, PrivateDatabase, PrivateDataba
 
 /// Number of clients in each run of perfdhcp.
 const CLIENTS: usize = 20;
-/// After so long without an answer a client asks again.
+/// Time without a reply after which a client sends its message again.
 const RETRANSMISSION: Duration = Duration::from_secs(10);
 
 /// Differences between the families.
@@ -28,13 +29,13 @@ struct SwitchFamily {
     name: &'static str,
     /// Additions to interface and lease file in the configuration.
     configuration: &'static str,
-    /// Address of clients and servers.
+    /// Loopback address of clients and servers.
     address: IpAddr,
     /// Flags of perfdhcp, and those of some clients and of others: it numbers them in the last six
     /// bytes.
     perfdhcp: &'static [&'static str],
     clients: [&'static str; 2],
-    /// Number of rows for each client.
+    /// Number of rows of the lease file for each client.
     leases: usize,
     /// Index of the column that identifies a client, and indexes of all columns that must not
     /// change.
@@ -177,7 +178,7 @@ impl SwitchSetup {
         ServerProcess::launch_on(env, self.family.name, ports, config, folder)
     }
 
-    /// Runs whole exchanges of those clients of perfdhcp.
+    /// Runs whole exchanges of perfdhcp's clients that the flags `clients` select.
     fn exchanges(&self, clients: &str) {
         let run = |_| self.run_perfdhcp(self.ports, clients, &PATIENT);
         let report = whole_run(CLIENTS as u64, run).report;

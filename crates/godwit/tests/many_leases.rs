@@ -1,4 +1,4 @@
-//! Server that has loaded many leases: it renews the first and the last of them at once.
+//! Tests of a server that has loaded many leases: it renews the first and the last of them at once.
 //!
 //! `GODWIT_LEASES=10000000` sets the number of leases; the default is 20,000.
 //! `cargo run --release -p dhcp-store --example start_up` measures the cost of the start.
@@ -57,8 +57,8 @@ fn relay_agent(server: &ServerProcess, here: IpAddr) -> UdpSocket {
     relay
 }
 
-/// After so long a renewal is sent again, as clients do: a reply is dropped that waits longer for
-/// its row than its client would wait for the reply.
+/// Time without a reply after which a renewal is sent again, as clients do: the server drops a
+/// reply that waits longer for its row than its client would wait for the reply.
 const RETRANSMISSION: Duration = Duration::from_secs(10);
 
 /// Sends a renewal from the relay agent's port, as often as it takes, until an answer grants the

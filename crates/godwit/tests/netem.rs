@@ -1,5 +1,5 @@
-//! `godwit netem` as a user sees it: a link between namespaces, changed and read while it is up,
-//! and messages about mistakes.
+//! Tests of `godwit netem` as a user sees it: a link between namespaces, changed and read while it
+//! is up, and messages about mistakes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -63,7 +63,7 @@ impl NamespaceRow {
     }
 }
 
-/// Running link.
+/// Running `godwit netem` with its link.
 struct NetemProcess {
     child: Child,
     output: BufReader<ChildStdout>,

@@ -1,4 +1,4 @@
-//! Interface by which replies leave for a relay agent that is reachable in two ways
+//! Tests of the interface by which replies leave for a relay agent that is reachable in two ways
 //! (`outbound-interface`).
 
 use std::fs;
@@ -12,7 +12,7 @@ use netio::{PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket};
 
 /// Address of the relay agent, reachable over both links.
 const RELAY: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
-/// Address of the server on the link that requests come by.
+/// Address of the server on the link by which requests come.
 const ASKED: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
 
 fn configuration(folder: &Path, listening: &str) -> PathBuf {
@@ -47,7 +47,8 @@ fn take_all(mut command: Command) {
     assert!(status.success(), "{status}");
 }
 
-/// Makes two links; by the server's routing table the relay agent is on the first.
+/// Makes two links between the server and the relay agent; by the server's routing table the relay
+/// agent is on the first.
 fn two_ways() -> Option<LinkNamespaces> {
     let link = LinkNamespaces::new()?;
     for (number, metric) in [("0", 10), ("1", 20)] {

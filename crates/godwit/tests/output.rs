@@ -1,4 +1,4 @@
-//! Standard output of every command without a reader, and with a full device.
+//! Tests of the standard output of every command without a reader, and with a full device.
 
 use std::fs::File;
 use std::io::pipe;

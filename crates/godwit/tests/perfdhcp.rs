@@ -1,5 +1,5 @@
-//! Debian's perfdhcp against the server: no losses at a moderate rate, every lease in the file and
-//! loaded again after a restart, no malformed packet on the wire.
+//! Tests of Debian's perfdhcp against the server: no losses at a moderate rate, every lease in the
+//! file and loaded again after a restart, no malformed packet on the wire.
 
 use std::process::Command;
 
@@ -24,11 +24,12 @@ fn perfdhcp(server: &ServerProcess, arguments: &[&str]) -> String {
 /// can come at once, after a slow flush, while perfdhcp does not read.
 const ROUND: u64 = 50;
 
-/// Tries of a round of which one must be answered whole: a reply is dropped that waits longer for
-/// its row than its client would wait for the reply.
+/// Number of tries of a round, of which one must get all replies: the server drops a reply that
+/// waits longer for its row than its client would wait for the reply.
 const TRIES_MAX: usize = 5;
 
-/// Rounds of exchanges by new clients, told from others by the number `run`; how many ACKs came.
+/// Runs `rounds` rounds of exchanges by new clients, which the number `run` distinguishes from
+/// others, and returns the number of ACKs.
 fn exchanges(server: &ServerProcess, run: u8, rounds: u8) -> u64 {
     let number = ROUND.to_string();
     let acknowledged = (0..rounds).map(|round| {

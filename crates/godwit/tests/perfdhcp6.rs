@@ -1,6 +1,6 @@
-//! Debian's perfdhcp against the DHCPv6 server, on its link and through a relay agent: no losses at
-//! a moderate rate, every lease in the file and loaded again after a restart, no malformed packet
-//! on the wire.
+//! Tests of Debian's perfdhcp against the DHCPv6 server, on its link and through a relay agent: no
+//! losses at a moderate rate, every lease in the file and loaded again after a restart, no
+//! malformed packet on the wire.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,15 +34,16 @@ fn perfdhcp(link: &LinkNamespaces, arguments: &[&str]) -> String {
 /// Number of exchanges in a round. perfdhcp's receive buffer holds about 160 replies: as many as
 /// can come at once, after a slow flush, while perfdhcp does not read.
 const ROUND: usize = 50;
-/// Tries of a round of which one must be answered whole.
+/// Number of tries of a round, of which one must get all replies.
 const TRIES_MAX: usize = 5;
-/// Rounds of a run.
+/// Number of rounds of a run.
 const ROUNDS: usize = 10;
 /// Number of exchanges in a run.
 const COUNT: usize = ROUND * ROUNDS;
 
-/// A run of [`COUNT`] complete exchanges by new clients, told from others by the number `run`, and
-/// the leases that they got, counted in `leases`; its messages.
+/// Runs [`COUNT`] complete exchanges by new clients, which the number `run` distinguishes from
+/// others, and returns the counts of messages. Each client has `each` leases in the lease file
+/// `leases` after it.
 fn exchanges(
     link: &LinkNamespaces,
     run: u8,
@@ -59,18 +60,19 @@ fn exchanges(
     all
 }
 
-/// Messages of perfdhcp.
+/// Numbers of messages of perfdhcp in a run.
 #[derive(Default)]
 struct MessageTotals {
     sent: usize,
-    /// Answers that perfdhcp has waited for.
+    /// Number of replies that perfdhcp has waited for.
     received: usize,
 }
 
-/// A round of it. perfdhcp sends in bursts, and when it was held up it may send one exchange more
-/// than it was told to, and leave without waiting for the last answers: such a round says nothing
-/// and is repeated with other clients. So is one of which a reply was dropped, which had waited
-/// longer for its row than its client would wait for the reply, unless that happens always.
+/// Runs a round of [`ROUND`] exchanges. perfdhcp sends in bursts, and when it was held up it may
+/// send one exchange more than requested, and exit without waiting for the last replies: such a
+/// round proves nothing and is repeated with other clients. A round is also repeated if the server
+/// dropped a reply because it had waited longer for its row than its client would wait for the
+/// reply, unless that happens every time.
 fn one_round(
     link: &LinkNamespaces,
     [run, round]: [u8; 2],

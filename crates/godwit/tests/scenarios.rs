@@ -23,7 +23,7 @@ const TRIES_MAX: u32 = 30;
 /// Maximum time to wait for a reply that Kea is known not to give, or to give differently.
 const KNOWN_LIMIT: Duration = Duration::from_secs(5);
 
-/// Result of a subject.
+/// Result of a scenario on one subject (engine or server).
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum SubjectOutcome {
     Agrees,

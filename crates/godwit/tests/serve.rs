@@ -1,5 +1,6 @@
-//! `godwit lab serve` as a user sees it, in headless Chromium: stored runs are listed, filtered,
-//! pinned, compared and opened, and the page follows a running one until its report exists.
+//! Tests of `godwit lab serve` as a user sees it, in headless Chromium: stored runs are listed,
+//! filtered, pinned, compared and opened, and the page follows a running one until its report
+//! exists.
 //!
 //! The tests skip the parts that need the browser if Chromium is not installed, unless
 //! `GODWIT_REQUIRE_TOOLS=1`.
@@ -16,7 +17,7 @@ use crate::results::{GODWIT, TestResultsFolder, outcome};
 /// Server that ends with its test.
 struct LabServeProcess {
     child: Child,
-    /// URL with a slash at its end.
+    /// URL of the server's first page, with a slash at its end.
     url: String,
 }
 
@@ -38,7 +39,7 @@ impl LabServeProcess {
         self.url.trim_start_matches("http://").trim_end_matches('/')
     }
 
-    /// Returns the answer to a request of these lines.
+    /// Returns the answer to the HTTP request with these lines.
     fn raw(&self, lines: &str) -> String {
         let mut stream = TcpStream::connect(self.address()).expect("it listens");
         stream.write_all(lines.as_bytes()).expect("it reads");

@@ -1,5 +1,5 @@
-//! Stored runs as a user sees them: listed, pinned as baseline, compared with it by a margin that
-//! can gate a merge, and drawn over time.
+//! Tests of stored runs as a user sees them: listed, pinned as baseline, compared with it by a
+//! margin that can gate a merge, and drawn over time.
 
 use crate::results::slower::{slow_down, stored};
 use crate::results::{TestResultsFolder, outcome};

@@ -1,5 +1,5 @@
-//! `godwit trafgen` as a user sees it: frames over a veth pair, counted by the tool, by both
-//! interfaces and by a receiver; files in and out; messages about mistakes.
+//! Tests of `godwit trafgen` as a user sees it: frames over a veth pair, counted by the tool, by
+//! both interfaces and by a receiver; files in and out; messages about mistakes.
 
 mod segmentation;
 mod smoke;

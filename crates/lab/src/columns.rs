@@ -74,7 +74,7 @@ mod tests {
         assert!(self::wrapped("", &"x".repeat(99)).len() == 99, "a long word stays whole");
     }
 
-    /// Name as long as plans make them.
+    /// Server name as long as plans make them.
     const LONG: &str = "godwit-reservations-early-global-interval";
 
     /// Makes a run whose names and figures are as long as possible.
@@ -135,7 +135,7 @@ mod tests {
         summary
     }
 
-    /// Makes a list of one run with `servers`.
+    /// Makes a list of one stored run with `servers`.
     fn stored(server: &str) -> StoredRuns {
         let figure = StoredFigure {
             server: server.to_owned(),

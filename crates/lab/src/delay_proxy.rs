@@ -2,7 +2,7 @@
 //! was sent, in either direction.
 //!
 //! The proxy delays the data of programs, not packets: connections open at once, and nothing is
-//! lost or slowed down by windows that are too small. A query with its answer takes a round trip
+//! lost or slowed down by windows that are too small. A query with its answer takes the round trip
 //! longer, which is the cost of a distant database for a server.
 
 use std::io::{self, Read, Write};
@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 
 use crate::error::LabError;
 
-/// Largest number of bytes that the proxy reads at once.
+/// Largest number of bytes that the proxy reads at once from a connection.
 const PIECE_BYTES: usize = 64 << 10;
-/// Largest number of pieces under way in one direction of a proxied connection; a sender of more
-/// has to wait.
+/// Largest number of pieces (results of a read) under way in one direction of a proxied connection;
+/// a sender of more has to wait.
 const PIECES: usize = 256;
 /// Time by which sleeps of the proxy may end late (the kernel's timer slack); the proxy spins for
 /// the rest.
 const SLACK: Duration = Duration::from_micros(80);
 
-/// Bytes of a proxied connection with the moment at which they arrive.
+/// Bytes that the proxy read from a connection, with the moment at which they must arrive.
 type Piece = (Instant, Vec<u8>);
 
 /// Passes connections to `listen` on to `to` and back, as long as the process lives. `began` gets
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// Connects to an echo that is `round_trip` away.
+    /// Connects to an echo server behind a proxy whose round trip is `round_trip`.
     fn echo_at(round_trip: Duration) -> TcpStream {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let echo = TcpListener::bind(any).unwrap();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use testbed::TestbedError;
 
-/// Error of the lab, in words for the user, by the action that the error needs.
+/// Error of the lab with a text for the user, by the action that it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LabError {
     /// Mistake in the arguments, the plan or a configuration. Exit code 2.

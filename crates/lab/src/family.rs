@@ -1,4 +1,4 @@
-//! Differences between protocols before anything is sent: addresses, ports and prefixes.
+//! Addresses, ports and prefixes that a measurement of DHCPv4, DHCPv6 or DNS uses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -20,16 +20,16 @@ pub struct ProtocolAddressing {
     pub protocol: MeasuredProtocol,
     /// Subnet that contains every pool and, in namespaces, both ends of the link.
     pub subnet: (IpAddr, u8),
-    /// Address of the generator in namespaces. For DHCP it is a relay's: as giaddr or link address
-    /// it also selects the subnet.
+    /// Address of the generator in network namespaces. For DHCP it is a relay agent's: as giaddr
+    /// (RFC 2131) or link-address (RFC 9915) it also selects the subnet.
     pub relay: IpAddr,
     /// Loopback address of this machine, used without namespaces.
     pub loopback: IpAddr,
-    /// Port at which servers receive messages.
+    /// UDP port at which servers receive messages.
     pub port: u16,
-    /// Port of the generator in network namespaces; 0 for any port.
+    /// UDP port of the generator in network namespaces; 0 for any port.
     pub relay_port: u16,
-    /// First address of pools: everything below it belongs to the link.
+    /// First address of address pools; the addresses below it belong to machines of the link.
     pool: IpAddr,
     /// Largest number of addresses in a pool.
     pub largest_pool: u32,
@@ -80,7 +80,7 @@ impl ProtocolAddressing {
         plus(self.subnet.0, position as u32 + 1)
     }
 
-    /// Returns the addresses of `count` relays, the first of which is `first`.
+    /// Returns the addresses of `count` relay agents, the first of which has `first`.
     #[must_use]
     pub fn relays(self, first: IpAddr, count: u32) -> Vec<IpAddr> {
         (0..count).map(|further| plus(first, further)).collect()
@@ -93,8 +93,9 @@ impl ProtocolAddressing {
         (self.pool, plus(self.pool, size.clamp(1, self.largest_pool) - 1))
     }
 
-    /// Returns the address by which servers choose the subnet of messages from `relay`: DHCPv4 has
-    /// the relay's own for that, DHCPv6 one that need not be the relay's.
+    /// Returns the address by which servers choose the subnet of messages from the relay agent
+    /// `relay`: in DHCPv4 its own (giaddr), in DHCPv6 the link-address of the Relay-forward
+    /// message, which need not be the relay's own.
     #[must_use]
     pub const fn link(self, relay: IpAddr) -> IpAddr {
         match self.version() {

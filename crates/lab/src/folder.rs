@@ -19,7 +19,7 @@ pub(crate) const TRIALS: &str = "trials";
 pub(crate) const SERVERS: &str = "servers";
 pub(crate) const TRIAL: &str = "trial.json";
 
-/// Date and time of day in universal time.
+/// Date and time of day in universal time (UTC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Calendar(CivilTime);
 
@@ -61,8 +61,8 @@ pub(crate) fn expanded(compact: &str) -> Option<String> {
     })
 }
 
-/// Chooses a name below `results` that is not taken, from the time and the plan's name; returns the
-/// absolute path.
+/// Chooses a name for a result folder below `results` that is not taken, from the time and the
+/// plan's name; returns the absolute path.
 pub(crate) fn choose(results: &Path, at: Calendar, plan: &str) -> Result<PathBuf, LabError> {
     fs::create_dir_all(results)
         .map_err(|e| LabError::cannot(format!("create the folder {}", results.display()), e))?;

@@ -1,5 +1,6 @@
-//! Progress of a run: `progress.jsonl` in its folder, an object per line. The process that runs the
-//! plan holds a lock on the file, so a run that was killed is not taken for one in progress.
+//! Progress of a run: the file `progress.jsonl` in its result folder, a JSON object per line. The
+//! process that runs the plan holds a lock on the file, so a run that was killed is not taken for
+//! one in progress.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write as _;
@@ -25,7 +26,7 @@ struct JournalHeader {
     run: RunRecord,
 }
 
-/// Kind of an entry in the progress file.
+/// Kind of an entry in a run's progress file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum JournalEntryKind {
@@ -33,7 +34,7 @@ pub(crate) enum JournalEntryKind {
     Step,
     /// Step of the run that is finished.
     Done,
-    /// Message about the run that the reader must know.
+    /// Message about the run that remains visible.
     Said,
 }
 
@@ -46,8 +47,8 @@ pub(crate) struct JournalEntry {
     pub(crate) words: String,
 }
 
-/// Writer of a run's progress file. Entries wait until the folder exists; a failed write does not
-/// end the measurement.
+/// Writer of a run's progress file. Entries wait until the result folder exists; a failed write
+/// does not end the measurement.
 #[derive(Debug)]
 pub(crate) struct RunJournal {
     path: PathBuf,

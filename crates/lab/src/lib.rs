@@ -5,7 +5,8 @@
 //! The lab also lists and compares stored results, and shows them in a browser.
 //!
 //! The crate `measure` defines plans, records and figures; `testbed` has namespaces, processes and
-//! samplers. The lab links no server and no generator: its own are started like any third party's.
+//! samplers. The lab links no server and no generator: it starts Godwit's own as processes, like
+//! third parties'.
 
 pub mod bench;
 mod columns;

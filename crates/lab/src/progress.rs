@@ -51,7 +51,7 @@ impl ProgressWriter {
         }
     }
 
-    /// Starts the clock of a run that takes `whole_s` seconds.
+    /// Starts the clock of the progress bar for a run that takes `whole_s` seconds.
     pub fn start_clock(&mut self, whole_s: f64) {
         self.began = Instant::now();
         self.ends_at_s = Some(whole_s);
@@ -62,8 +62,8 @@ impl ProgressWriter {
         self.ends_at_s = Some(self.began.elapsed().as_secs_f64() + left_s);
     }
 
-    /// Writes all further progress also to `folder`, which need not exist yet; `run` has the data
-    /// known of the run.
+    /// Also writes all further progress to the progress file in `folder`, which need not exist yet;
+    /// `run` has the data known of the run.
     pub(crate) fn start_journal(&mut self, folder: &Path, run: &RunRecord) {
         self.journal = Some(RunJournal::new(folder, run));
     }

@@ -205,7 +205,8 @@ fn flushes(flushes: &[FlushCost]) -> String {
     text
 }
 
-/// Returns the name of a line with its variant, without a durability that the name contains.
+/// Returns the name of a line of the result table with the server's variant (way to run it),
+/// without a durability that the name contains.
 fn name(result: &ServerResult) -> String {
     let (_, durability) = ServerDurability::split_line(&result.server);
     match result.variant.strip_prefix("durability ").unwrap_or(&result.variant) {

@@ -105,15 +105,16 @@ fn initial_record(settings: &RunSettings, began: Calendar) -> RunRecord {
     }
 }
 
-/// Run that is ready to be measured: its lines, their time, and the warnings so far.
+/// Run that is ready to be measured: its servers in their variants (ways to run them), their time,
+/// and the warnings so far.
 struct PreparedRun {
     subjects: Vec<MeasurementSubject>,
     time: RunTime,
     first_warnings: Vec<String>,
 }
 
-/// Measures the lines of a prepared run and writes the results into `folder`; returns the finished
-/// run.
+/// Measures the servers of a prepared run in their variants and writes the results into `folder`;
+/// returns the finished run.
 fn measure_subjects(
     settings: &RunSettings,
     stop: &AtomicBool,
@@ -182,8 +183,8 @@ fn measure_subjects(
     Ok(FinishedRun { folder, summary, leases, shortfalls, is_interrupted: outcomes.is_interrupted })
 }
 
-/// Returns the subjects that are measured, all of them installed, and a sentence for each database
-/// that is not.
+/// Returns the servers and responders that are measured (subjects), all of them installed, and a
+/// sentence for each database that is not.
 fn subjects(settings: &RunSettings) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
     let plan = &settings.plan;
     let all = match &settings.target {
@@ -199,8 +200,8 @@ fn subjects(settings: &RunSettings) -> Result<(Vec<MeasurementSubject>, Vec<Stri
     Ok((subjects, left_out))
 }
 
-/// Returns those of `subjects` whose databases are installed, and a sentence for each database that
-/// is not.
+/// Returns those of `subjects`, the measured servers, whose databases are installed, and a sentence
+/// for each database that is not.
 fn with_stores(
     subjects: Vec<MeasurementSubject>,
 ) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
@@ -222,8 +223,8 @@ fn with_stores(
     Ok((there, sentences))
 }
 
-/// Returns those of `subjects` whose queueing disciplines this machine has, and a sentence for each
-/// discipline that it lacks.
+/// Returns those of `subjects`, the measured servers, whose queueing disciplines this machine has,
+/// and a sentence for each discipline that it lacks.
 fn with_qdiscs(
     plan: &Plan,
     mut subjects: Vec<MeasurementSubject>,

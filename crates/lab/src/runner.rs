@@ -1,5 +1,6 @@
-//! Runner of trials: it chooses the subject of the next load, its rate and length, and the end. The
-//! runner knows no process and no clock; a [`TrialRunner`] runs the trials and reports the time.
+//! Runner of trials: it chooses the server or responder (subject) of the next trial, the trial's
+//! rate and length, and the end of the run. The runner knows no process and no clock; a
+//! [`TrialRunner`] runs the trials and reports the time.
 //!
 //! Every round finds each subject's highest rate once, with the searches interleaved trial by trial
 //! (A B B A), then loads each subject in turn at a fixed rate near its highest. After the rounds
@@ -25,8 +26,8 @@ use crate::terms::MeasurementTerms;
 use crate::trial::{RunStage, TrialEnd, TrialRequest, TrialRunner};
 pub use time::RunTime;
 
-/// Share of a subject's highest rate at which blocks at a fixed rate run: near it, and still likely
-/// to be met when the machine drifts.
+/// Share of a server's highest rate at which its blocks, trials at a fixed rate, run: near the
+/// highest, and still likely to be met when the machine drifts.
 const PAIR_SHARE: f64 = 0.9;
 /// Share of the run's time that the first round may take when more rounds are to follow.
 const FIRST_ROUND_SHARE: f64 = 0.6;
@@ -40,22 +41,23 @@ const RAMP_SHARE: f64 = 0.7;
 /// Share of the time of the first round that must be left for a later round to begin: a later round
 /// starts near the rate found before, and hurrying makes up for the missing time.
 const LATER_ROUND_SHARE: f64 = 0.35;
-/// Factor of the expected time that all clients at once need over that of one after the other.
+/// Factor of the expected time that clients need who come all at once, over the time that as many
+/// need at the highest rate.
 const AVALANCHE_SHARE: f64 = 2.0;
-/// Time that a trial takes in addition to its dwell, in seconds, until finished trials have shown
-/// it.
+/// Time that a trial takes in addition to that of its load, in seconds, as long as no finished
+/// trial has shown it.
 const OVERHEAD_S: f64 = 0.4;
 /// Time that a profiled trial lasts beyond its samples, in seconds: the generator reaches its rate
 /// before them.
 const PROFILE_MARGIN_S: f64 = 1.0;
-/// Time that a profiled trial takes in addition, in seconds, to attach perf to the server and to
-/// look up functions.
+/// Time that a profiled trial takes in addition to that of its load, in seconds, to attach perf to
+/// the server and to look up functions.
 const PROFILE_OVERHEAD_S: f64 = 2.0;
 /// Largest share of the run's time that is kept for profiles.
 const PROFILE_SHARE: f64 = 0.3;
 
-/// Time that a trial with a restart takes in addition, in seconds, to end and to start the
-/// database.
+/// Time that a restart trial takes in addition to that of its load, in seconds, to end and to start
+/// the database server.
 const RESTART_OVERHEAD_S: f64 = 5.0;
 /// Largest share of the run's time that is kept for trials with restarts of databases.
 const RESTART_SHARE: f64 = 0.6;
@@ -81,7 +83,7 @@ pub struct Outcomes {
 /// results so far.
 ///
 /// # Errors
-/// Errors of the bench, which end the run.
+/// Fails with an error of `bench`, which runs the trials; the error ends the run.
 pub fn run(
     plan: &Plan,
     subjects: &[MeasurementSubject],
@@ -127,16 +129,18 @@ struct RunExecution<'a> {
     subjects: &'a [MeasurementSubject],
     bench: &'a mut dyn TrialRunner,
     time: &'a RunTime,
-    /// Time at which the servers ran, in seconds since the run began.
+    /// Time at which all servers had started, in seconds since the run began.
     started_s: f64,
     /// Number of leases that clients got from the servers that run.
     leases: u64,
-    /// Positions of the subjects that are still measured.
+    /// Positions of the subjects (servers in their variants, and the limit responder) that are
+    /// still measured.
     active: Vec<usize>,
-    /// Last confirmed rate of each subject, in exchanges per second.
+    /// Last confirmed rate of each subject (server, variant or limit responder), in exchanges per
+    /// second.
     rates: Vec<Option<f64>>,
     out: Outcomes,
-    /// Number of turns taken so far; turns alternate in direction.
+    /// Number of turns taken so far, each a trial of every subject; turns alternate in direction.
     turn: u32,
 }
 
@@ -166,7 +170,7 @@ impl RunExecution<'_> {
         self.time.trials_until_s(self.started_s, end_s)
     }
 
-    /// Returns the number of leases that clients got from `subject` in `trial`.
+    /// Returns the number of leases that clients got from the server `subject` in `trial`.
     fn leases_of(&self, trial: &TrialRecord, subject: usize) -> u64 {
         let exchanges = trial.load.as_ref().map(|load| load.exchanges).unwrap_or_default();
         let is_dhcp = self.plan.protocol.is_dhcp() && !self.subjects[subject].is_limit();
@@ -221,8 +225,8 @@ impl RunExecution<'_> {
         self.more_blocks(began_s)
     }
 
-    /// Returns the share of the time of a round with this number of subjects that the next one
-    /// needs.
+    /// Returns the share of the last round's time that the next round needs, with `subjects` still
+    /// measured.
     fn share_of_next(&self, subjects: usize) -> f64 {
         if self.plan.has_runs() {
             self.active.len() as f64 / subjects as f64
@@ -231,8 +235,8 @@ impl RunExecution<'_> {
         }
     }
 
-    /// Searches the highest rate of each subject once, a trial of each in turn, until all searches
-    /// are done.
+    /// Searches the highest rate of each subject (server, variant, limit responder) once, a trial
+    /// of each in turn, until all searches are done.
     fn search_round(&mut self, round: u32, until_s: f64) -> Result<(), LabError> {
         let mut searches: Vec<Option<Search>> = vec![None; self.subjects.len()];
         for &subject in &self.active {
@@ -300,7 +304,8 @@ impl RunExecution<'_> {
         }
     }
 
-    /// Keeps only the variant with the highest rate of each server.
+    /// Keeps, of the variants of each server (ways to run it, such as multi-threaded), only the one
+    /// with the highest rate.
     fn keep_best_variants(&mut self) {
         let (subjects, rates) = (self.subjects, &self.rates);
         let rate = |subject: usize| rates[subject].unwrap_or(0.0);
@@ -330,8 +335,9 @@ impl RunExecution<'_> {
         Ok(())
     }
 
-    /// Runs more blocks of the last round in the time that searches left of their forecast, which
-    /// began at `began_s`: the run takes the announced time, and its figures are from more blocks.
+    /// Runs more blocks (trials at a fixed rate) of the last round in the time that the rounds,
+    /// which began at `began_s`, left of their forecast: the run takes the announced time, and its
+    /// figures are from more blocks.
     fn more_blocks(&mut self, began_s: f64) -> Result<(), LabError> {
         let last = self.time.rounds.saturating_sub(1);
         let Some(until_s) = self.time.blocks_until_s(began_s) else { return Ok(()) };
@@ -410,8 +416,8 @@ impl RunExecution<'_> {
         Ok(())
     }
 
-    /// Runs trials at the rates of the ramp, equal for every subject. A subject's ramp ends where
-    /// the generator cannot offer more: all further trials would be void as well.
+    /// Runs trials at the rates of the ramp, equal for every server. A server's ramp ends where the
+    /// generator cannot offer more: all further trials would be void as well.
     fn ramp(&mut self) -> Result<(), LabError> {
         let dwell_s = self.plan.ramp.dwell_s;
         let mut climbing = self.active.clone();
@@ -443,8 +449,8 @@ impl RunExecution<'_> {
         Ok(())
     }
 
-    /// Runs one step of a ramp for `subject`, repeated while it is void; returns false when the
-    /// generator is the cause.
+    /// Runs the trial of one step of a ramp for `subject`, repeated while it is void; returns false
+    /// when the generator is the cause.
     fn step(&mut self, subject: usize, rate: f64, dwell_s: f64) -> Result<bool, LabError> {
         let mut is_generators = true;
         for _ in 0..=self.plan.search.void_repeats {
@@ -484,8 +490,8 @@ impl RunExecution<'_> {
         Ok(())
     }
 
-    /// Runs trials of constant load with the database ended in their middle, for every server that
-    /// has one.
+    /// Runs trials of constant load with the database server ended in their middle, for every DHCP
+    /// server that has one.
     fn restarts(&mut self) -> Result<(), LabError> {
         let restart = self.plan.restart;
         for &purpose in restart.database.purposes() {
@@ -500,15 +506,15 @@ impl RunExecution<'_> {
         Ok(())
     }
 
-    /// Returns the least time of a point of the load curve, in seconds: beyond the highest rate
-    /// exchanges are lost, and the generator waits for them.
+    /// Returns the least time of a point of the load curve at `fraction` of the highest rate, in
+    /// seconds: beyond the highest rate exchanges are lost, and the generator waits for them.
     fn point_s(&self, fraction: f64) -> f64 {
         let drain_s = if fraction > 1.0 { self.plan.search.deadline_s } else { 0.0 };
         self.plan.curve.dwell_s + drain_s
     }
 
-    /// Returns the time until which everything but profiles and pools that run out may run, in
-    /// seconds.
+    /// Returns the time until which all trials may run but profiles and those in which pools run
+    /// out, in seconds since the run began.
     fn measuring_s(&self) -> f64 {
         let profile = &self.plan.profile;
         let is_profiled =
@@ -541,7 +547,7 @@ impl RunExecution<'_> {
         subjects * (points_s + steps_s)
     }
 
-    /// Returns the mean time that trials without losses took in addition to their dwell, in
+    /// Returns the mean time that trials without losses took in addition to that of their load, in
     /// seconds.
     fn overhead_s(&self) -> f64 {
         let clean = self.out.trials.iter().filter(|trial| trial.shortfall() == 0.0);
@@ -553,7 +559,8 @@ impl RunExecution<'_> {
         if count == 0 { OVERHEAD_S } else { total_s / f64::from(count) }
     }
 
-    /// Returns the positions of the subjects still measured, in the order of the next turn.
+    /// Returns the positions of the subjects (servers, variants, limit responder) still measured,
+    /// in the order of the next turn.
     fn next_turn(&mut self) -> Vec<usize> {
         let turns = self.plan.blocks.order.turns(self.active.len(), self.turn, self.plan.seed);
         self.turn += 1;

@@ -5,8 +5,8 @@ use measure::record::{CpuSample, MachineSample, SideCounts, TrafficCounts};
 use testbed::sampler::{MachineReading, SideReading};
 
 /// Makes one sample per pair of neighboring readings of the machine. Times count from the beginning
-/// of the run. The server is the first target of the sampler when it `has_server`; the generator
-/// joins after it.
+/// of the run. If `has_server` is true, the first target of the sampler is the server; the
+/// generator follows.
 pub(crate) fn from_readings(readings: &[MachineReading], has_server: bool) -> Vec<MachineSample> {
     let Some((first, rest)) = readings.split_first() else { return Vec::new() };
     let mut sampling = SampleConverter::new(first.clone(), has_server);
@@ -18,7 +18,7 @@ pub(crate) fn from_readings(readings: &[MachineReading], has_server: bool) -> Ve
 pub(crate) struct SampleConverter {
     first: MachineReading,
     last: MachineReading,
-    /// Used time of each processor that earlier samples contain, in seconds.
+    /// Used time of each processor in all samples made so far, in seconds.
     busy: Vec<f64>,
     has_server: bool,
 }
@@ -95,9 +95,9 @@ fn processes_s(before: &MachineReading, after: &MachineReading) -> Option<f64> {
     (is > 0).then(|| is.saturating_sub(was) as f64 / 1e9)
 }
 
-/// Returns the counts of one side from one reading to the next. Its processes have counted since
-/// they were started, its network since long before: the network's counts are unknown until it has
-/// been read twice.
+/// Returns the kernel's counts of one side (server or generator) from one reading to the next. Its
+/// processes have counted since they were started, its network since long before: the network's
+/// counts are unknown until it has been read twice.
 fn counts(was: Option<SideReading>, is: &SideReading) -> SideCounts {
     let none = InterfaceCounters::default();
     let first = was.unwrap_or_default();

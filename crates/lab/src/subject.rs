@@ -1,4 +1,5 @@
-//! Subjects of a measurement: the lines of the result and their variants.
+//! Subjects of a measurement (servers, variants of servers, limit responder), and the lines of the
+//! result table that they belong to.
 
 use std::net::SocketAddr;
 
@@ -17,7 +18,7 @@ pub const COMMAND_SERVER: &str = "command";
 /// Name in the result of a server that the lab did not start.
 pub const TARGET_SERVER: &str = "target";
 
-/// Kind of a subject of the measurement, by the way in which its server is run.
+/// Kind of a subject (a server or responder that a run measures), by the way in which it is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubjectKind {
     /// Godwit's own DHCP server with this durability.
@@ -39,16 +40,17 @@ pub enum SubjectKind {
     Command(String),
     /// Server at this address, which was running before the lab.
     Running(SocketAddr),
-    /// Limit responder, which sends every datagram back.
+    /// Limit responder, which sends every datagram back: the most that kernel and generator can do.
     Limit,
 }
 
 /// Source of a Kea server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeaVersion {
-    /// Kea of the machine's own package, `kea` on the command line.
+    /// Kea of the package that is installed on the machine, `kea` on the command line.
     Installed,
-    /// Kea 3.0 of the package of Debian 13 in its root folder, `kea3` on the command line.
+    /// Kea 3.0 of Debian 13's package, run in a root folder with Debian 13; `kea3` on the command
+    /// line.
     Debian13,
 }
 
@@ -63,26 +65,27 @@ impl KeaVersion {
     }
 }
 
-/// Server under measurement, which runs next to the others and is loaded in turn.
+/// Subject of a measurement: a server (in one variant) or the limit responder, which runs next to
+/// the others and is loaded in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasurementSubject {
-    /// Name of the line of the result that the subject belongs to.
+    /// Name of the line of the result table that the subject belongs to, such as `godwit-none`.
     pub server: String,
-    /// Variant of the server; empty when there is only one. Of several, the best one represents the
-    /// server.
+    /// Variant of the server, the way in which it is run, such as `multi-threaded`; empty when
+    /// there is only one. Of several, the best one represents the server.
     pub variant: String,
-    /// Kind of the subject, by the way in which its server is run.
+    /// Kind of the subject, by the way in which its server or responder is run.
     pub kind: SubjectKind,
-    /// Store of the subject's leases.
+    /// Store of the measured server's leases.
     pub store: LeaseStoreKind,
-    /// Way in which the subject uses a database.
+    /// Way in which the measured server uses a database.
     pub sharing: DatabaseAccess,
-    /// Feature of the subject's configuration beyond one subnet with one pool.
+    /// Feature of the measured server's configuration beyond one subnet with one pool.
     pub feature: ServerFeature,
 }
 
 impl MeasurementSubject {
-    /// Makes a subject of kind `kind` that keeps its leases in a file.
+    /// Makes a measured server of kind `kind` that keeps its leases in a file.
     pub(crate) fn new(server: &str, variant: &str, kind: SubjectKind) -> Self {
         let (server, variant) = (server.to_owned(), variant.to_owned());
         let (store, sharing, feature) =
@@ -90,7 +93,7 @@ impl MeasurementSubject {
         Self { server, variant, kind, store, sharing, feature }
     }
 
-    /// Makes the subject of the server that is already running at `address`.
+    /// Makes the subject for a server that is already running at `address`.
     #[must_use]
     pub fn running(address: SocketAddr) -> Self {
         Self::new(TARGET_SERVER, &address.to_string(), SubjectKind::Running(address))
@@ -100,7 +103,7 @@ impl MeasurementSubject {
         Self { store: access.store, sharing: access.sharing, ..self }
     }
 
-    /// Returns the label of the subject: "kea (multi-threaded)", or the server's name alone.
+    /// Returns the label of the measured server: "kea (multi-threaded)", or its name alone.
     #[must_use]
     pub fn label(&self) -> String {
         if self.variant.is_empty() {
@@ -110,7 +113,7 @@ impl MeasurementSubject {
         }
     }
 
-    /// Returns the subject's name for files: letters, digits and dashes.
+    /// Returns the measured server's name for files: letters, digits and dashes.
     #[must_use]
     pub fn file_name(&self) -> String {
         let label = format!("{}-{}", self.server, self.variant);
@@ -118,7 +121,7 @@ impl MeasurementSubject {
         label.chars().map(plain).collect::<String>().trim_matches('-').to_owned()
     }
 
-    /// Returns true if the lab sets the size of the subject's pool at each start.
+    /// Returns true if the lab sets the size of the measured server's pool at each start.
     #[must_use]
     pub fn has_lab_pool(&self) -> bool {
         matches!(
@@ -127,18 +130,18 @@ impl MeasurementSubject {
         )
     }
 
-    /// Returns true if the subject is the limit responder.
+    /// Returns true if the subject is the limit responder, a program that returns every datagram.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         self.kind == SubjectKind::Limit
     }
 }
 
-/// Returns the subjects for `servers` (names) and an optional server command, with the limit
-/// responder last when the plan wants it.
+/// Returns the subjects (servers to measure) for the names `servers` and an optional server
+/// command, with the limit responder last when the plan wants it.
 ///
-/// Godwit runs with each durability of the plan, on a line that names it: `godwit` is `always` and
-/// `godwit-none` is `none`, with or without other servers.
+/// Godwit runs with each durability of the plan, on a line of the result table that names it:
+/// `godwit` is `always` and `godwit-none` is `none`, with or without other servers.
 ///
 /// # Errors
 /// A name that the lab does not know.
@@ -170,7 +173,8 @@ pub fn subjects(
     Ok(subjects)
 }
 
-/// Makes the error that no server called `name` serves the plan's protocol.
+/// Makes the error that the lab knows no server called `name` for the plan's protocol; the error
+/// lists `names`.
 fn unknown(name: &str, names: &[&str]) -> LabError {
     if let Some(peer) = PEERS.iter().find(|peer| peer.name == name) {
         return LabError::Usage(format!(
@@ -211,8 +215,9 @@ fn dhcp_subjects(plan: &Plan, servers: &[String]) -> Result<Vec<MeasurementSubje
     Ok(subjects)
 }
 
-/// Returns every subject once with each feature of the plan. Only the first durability is measured
-/// with features: the further ones would be lines of their own for each.
+/// Returns every measured server once with each feature of the plan. Of Godwit's durabilities only
+/// the plan's first is measured with features: the others would add lines to the result table for
+/// each feature.
 fn with_features(plan: &Plan, subjects: Vec<MeasurementSubject>) -> Vec<MeasurementSubject> {
     let first = plan.server.durability[0];
     let is_kind = |subject: &MeasurementSubject| !matches!(subject.kind, SubjectKind::Godwit(other) if other != first);
@@ -243,21 +248,22 @@ fn with_features(plan: &Plan, subjects: Vec<MeasurementSubject>) -> Vec<Measurem
     lines
 }
 
-/// Makes a subject whose variant names the terms that are less than the plan's.
+/// Makes a measured server whose variant names its reduced terms: pool and clients that are less
+/// than the plan's.
 fn with_reduced_terms(name: &str, kind: SubjectKind, plan: &Plan) -> MeasurementSubject {
     let whole = MeasurementSubject::new(name, "", kind);
     let variant = MeasurementTerms::for_subject(&whole, plan).variant(plan);
     MeasurementSubject { variant, ..whole }
 }
 
-/// Store of a subject's leases, and the way in which the subject uses the store.
+/// Store of a measured server's leases, and the way in which the server uses the store.
 #[derive(Clone, Copy)]
 struct StoreAccess {
     store: LeaseStoreKind,
     sharing: DatabaseAccess,
 }
 
-/// Returns the stores of `plan`, databases once for each way of using them.
+/// Returns the lease stores of `plan`, databases once for each way of using them.
 fn stores_with_access(plan: &Plan) -> impl Iterator<Item = StoreAccess> {
     plan.server.stores.iter().flat_map(|&store| {
         let sharing =
@@ -266,7 +272,8 @@ fn stores_with_access(plan: &Plan) -> impl Iterator<Item = StoreAccess> {
     })
 }
 
-/// Returns the name of the line of `server` with a store and its sharing by servers.
+/// Returns the name of the result table's line for `server` with a lease store and a way of using
+/// it: `godwit-mysql-exclusive`.
 fn line_name(plan: &Plan, server: &str, access: StoreAccess) -> String {
     let StoreAccess { store, sharing } = access;
     let mut name = server.to_owned();
@@ -309,8 +316,8 @@ fn keas(plan: &Plan, version: KeaVersion) -> impl Iterator<Item = MeasurementSub
     stores_with_access(plan).flat_map(move |at| kea(plan, version, at))
 }
 
-/// Returns Kea's two variants, single-threaded and multi-threaded; none if Kea lacks the store or
-/// has no setting for the sharing.
+/// Returns Kea's two variants, single-threaded and multi-threaded; none if Kea lacks the lease
+/// store or has no setting for the way of using the database.
 fn kea(plan: &Plan, version: KeaVersion, at: StoreAccess) -> Vec<MeasurementSubject> {
     if at.store == LeaseStoreKind::Sqlite || at.sharing == DatabaseAccess::Exclusive {
         return Vec::new();

@@ -1,5 +1,5 @@
 //! Implementation of `godwit lab run` for a suite: its plans one after the other, each with a
-//! result folder of its own inside that of the suite, and a front page over them.
+//! result folder of its own inside that of the suite, and a front page with their figures.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -31,9 +31,9 @@ pub(crate) const SUITE: &str = "suite.json";
 pub struct SuiteSettings {
     /// Suite that is run.
     pub suite: Suite,
-    /// True if the suite is shortened, as its entry for each plan says.
+    /// True if the suite is shortened (`--quick`), as its entry for each plan says.
     pub is_quick: bool,
-    /// Connection of generator and server, if other than in the plans.
+    /// Connection between generator and server, if other than in the plans.
     pub topology: Option<Topology>,
     /// Path of the folder that contains result folders.
     pub results: PathBuf,
@@ -149,8 +149,8 @@ pub(crate) fn part_plan(part: &SuitePart, is_quick: bool) -> Result<Plan, LabErr
     Ok(plan)
 }
 
-/// Returns the seconds that `suite` takes with everything that its plans name; parts with problems
-/// take none.
+/// Returns the seconds that `suite` takes with all servers that its plans name; a plan with
+/// problems counts as 0 s.
 #[must_use]
 pub fn forecast_s(suite: &Suite, is_quick: bool) -> f64 {
     suite.parts.iter().map(|part| part_s(part, is_quick)).sum()
@@ -190,7 +190,7 @@ fn run_part(
     Ok((name.unwrap_or_default(), finished.summary, finished.shortfalls))
 }
 
-/// Formats the rows of a suite's summary as a table for the terminal.
+/// Formats the rows of a suite's summary (figures against targets) as a table for the terminal.
 #[must_use]
 pub fn table(summary: &SuiteSummary) -> String {
     let mut text = format!("{}\n\n", summary.title);

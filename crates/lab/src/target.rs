@@ -1,4 +1,4 @@
-//! Server that is already running and that the lab did not start: the user's words for `--target`,
+//! Server that is already running and that the lab did not start (`--target`): the user's options,
 //! the settings of a plan that cannot be measured on it, and the address from which it is loaded.
 
 use std::net::{IpAddr, SocketAddr};
@@ -16,8 +16,8 @@ use crate::subject::TARGET_SERVER;
 pub struct TargetOptions {
     /// Address of the running server, with a port or without.
     pub server: String,
-    /// Address of the relay that the generator plays, with a port or without; `None` for this
-    /// machine's own towards the server.
+    /// Address of the relay agent that the generator plays, with a port or without; `None` for this
+    /// machine's own address towards the server.
     pub relay: Option<String>,
     /// Number of addresses in the server's pool; `None` for as many as the plan would give a
     /// server.
@@ -29,9 +29,9 @@ pub struct TargetOptions {
 pub struct RunningTarget {
     /// Address at which the server receives messages.
     pub server: SocketAddr,
-    /// Address of the generator; for DHCP it is that of the relay that the generator plays.
+    /// Address of the generator; for DHCP it is that of the relay agent that the generator plays.
     pub relay: SocketAddr,
-    /// Name of this machine's interface that has the relay's address.
+    /// Name of this machine's interface that has the address of the relay agent or generator.
     pub interface: String,
     /// Notes on the running server that the reader of the report must know.
     pub notes: Vec<String>,
@@ -75,7 +75,7 @@ impl RunningTarget {
         Ok(Self { server, relay, interface: relay_interface(relay)?, notes })
     }
 
-    /// Returns the topology in which the server and its generator meet.
+    /// Returns the network in which the running server and its generator meet.
     #[must_use]
     pub fn topology(&self) -> MeasurementTopology {
         MeasurementTopology::Network { interface: self.interface.clone() }
@@ -197,7 +197,7 @@ fn own_address(server: SocketAddr, port: u16) -> Result<SocketAddr, LabError> {
     Ok(SocketAddr::new(route.local, port))
 }
 
-/// Returns the interface of this machine that has the address of `relay`.
+/// Returns the name of this machine's interface that has the address of `relay`.
 pub(crate) fn relay_interface(relay: SocketAddr) -> Result<String, LabError> {
     let all = netio::interface::list().map_err(|e| LabError::cannot("list interfaces", e))?;
     let has_it = |interface: &netio::interface::Interface| {

@@ -1,4 +1,5 @@
-//! Terms on which a server is measured: the plan's, or less for a server that cannot take those.
+//! Terms on which a server is measured (pool size, clients, rates): the plan's, or less for a
+//! server that cannot serve those.
 //!
 //! Reduced terms are part of the server's name as its variant, so that its curve is never read as
 //! one under the plan's own terms. The reasons are facts about the servers, measured with pools and
@@ -42,7 +43,8 @@ pub struct MeasurementTerms {
     pub pool_size: u32,
     /// Number of distinct clients of the server in one trial.
     pub clients: u32,
-    /// Number of distinct clients of the server over the run; then the first ones come again.
+    /// Number of distinct clients of the server over the run; after them the first clients come
+    /// again.
     pub population: u32,
     /// First rate of the server's first search, in exchanges per second.
     start_per_s: f64,
@@ -51,7 +53,7 @@ pub struct MeasurementTerms {
 }
 
 impl MeasurementTerms {
-    /// Returns the terms on which a run of `plan` measures `subject`.
+    /// Returns the terms (pool size, clients, rates) on which a run of `plan` measures `subject`.
     #[must_use]
     pub fn for_subject(subject: &MeasurementSubject, plan: &Plan) -> Self {
         let whole = Self {
@@ -88,8 +90,8 @@ impl MeasurementTerms {
         }
     }
 
-    /// Returns the terms with a feature whose configuration has room for fewer clients than the
-    /// pool, or whose clients release their leases, so that new ones never run out.
+    /// Returns the terms with `feature`: its configuration may have room for fewer clients than the
+    /// pool, or its clients release their leases, so that new clients never run out.
     fn with_feature(self, feature: ServerFeature) -> Self {
         let population = match features::client_capacity(feature) {
             _ if feature.releases_leases() => RELEASING_CLIENTS,
@@ -109,7 +111,8 @@ impl MeasurementTerms {
         }
     }
 
-    /// Describes the terms that are less than in `plan`, as a server's variant; empty when none is.
+    /// Describes the terms (pool size, clients) that are less than in `plan`, as a server's
+    /// variant; empty when none is.
     #[must_use]
     pub fn variant(&self, plan: &Plan) -> String {
         if self.pool_size < plan.server.pool_size {
@@ -121,8 +124,8 @@ impl MeasurementTerms {
         }
     }
 
-    /// Describes the terms that are less than in `plan`, as a sentence for the reader of the
-    /// report.
+    /// Describes the terms (pool size, clients) of the server `label` that are less than in `plan`,
+    /// as a sentence for the report.
     #[must_use]
     pub fn note(&self, label: &str, plan: &Plan) -> Option<String> {
         let pool = (self.pool_size < plan.server.pool_size).then(|| {
@@ -148,7 +151,8 @@ impl MeasurementTerms {
         SearchPlan { start_per_s: self.start_per_s, ..*plan }
     }
 
-    /// Returns the seconds that a trial of this server lasts for which the plan has `dwell_s`.
+    /// Returns the seconds that a trial of this server lasts at `rate_per_s`, for which the plan
+    /// has `dwell_s`.
     #[must_use]
     pub fn dwell_s(&self, plan: &Plan, rate_per_s: f64, dwell_s: f64) -> f64 {
         if !self.is_slow {
@@ -163,8 +167,9 @@ impl MeasurementTerms {
         dwell_s.max(least_s)
     }
 
-    /// Returns the first client of a trial whose server has seen those before `next`, and the first
-    /// one after it. When there are no new clients left, the old ones come again.
+    /// Returns the number of the first client of the trial of `request`, whose server has seen the
+    /// clients before `next`, and the number after its last. When no new clients are left, the old
+    /// ones come again.
     #[must_use]
     pub fn next_clients(&self, next: u32, request: &TrialRequest) -> (u32, u32) {
         let due = (request.rate_per_s * request.dwell_s).ceil() as u32;

@@ -1,35 +1,37 @@
-//! Contract of a bench that runs trials: requests, and their ends.
+//! Interface between the runner, which chooses trials, and the processes or the simulation that
+//! runs them: requests for trials, and their ends.
 
 use measure::plan::SearchPlan;
 use measure::record::{Purpose, TrialRecord};
 
 use crate::error::LabError;
 
-/// Request to a bench to run one trial.
+/// Request to run one trial: a load at one rate against one server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialRequest {
-    /// Position of the requested trial in the run.
+    /// Number of the requested trial among all trials of the run.
     pub number: u32,
-    /// Position of the subject that the trial loads.
+    /// Position of the subject (server, variant or limit responder) that the trial loads.
     pub subject: usize,
     /// Purpose of the trial within its run.
     pub purpose: Purpose,
-    /// Number of the trial's round, from 0.
+    /// Number of the trial's round (one search for every server), from 0.
     pub round: u32,
     /// Number of rounds in the plan of the trial.
     pub rounds: u32,
     /// Rate of the trial, in exchanges offered per second.
     pub rate_per_s: f64,
-    /// Time during which exchanges of the trial come due, in seconds.
+    /// Time of the trial's load, during which exchanges come due, in seconds.
     pub dwell_s: f64,
 }
 
-/// Silence that ends a confirming trial, in seconds. An exchange that is answered later was queued
-/// too long, since the generator sent its last request a second before: it is missed either way.
+/// Time without an answer that ends a confirming trial, in seconds. An exchange that is answered
+/// later was queued too long, since the generator sent its last request a second before: it is
+/// missed either way.
 const CONFIRM_QUIET_S: f64 = 1.0;
 
-/// Returns the seconds without an answer after which a trial for `purpose` stops waiting; `None` if
-/// it waits for the deadline.
+/// Returns the seconds without an answer after which a trial for `purpose` stops waiting for late
+/// answers; `None` if it waits for the deadline.
 #[must_use]
 pub(crate) fn quiet_s(search: &SearchPlan, purpose: Purpose) -> Option<f64> {
     let waits = purpose == Purpose::Exhaustion || purpose.ends_database();
@@ -40,7 +42,7 @@ pub(crate) fn quiet_s(search: &SearchPlan, purpose: Purpose) -> Option<f64> {
     }
 }
 
-/// End of a trial that a bench ran.
+/// End of a trial: its record, or the end of the server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TrialEnd {
     /// Record of a trial that ended; the trial may be void.
@@ -50,21 +52,23 @@ pub enum TrialEnd {
     ServerEnded(String),
 }
 
-/// Bench that runs trials for the runner.
+/// Bench that runs trials for the runner: real processes, or a simulation for forecasts and tests.
 pub trait TrialRunner {
     /// Returns the seconds since the run began.
     fn elapsed_s(&self) -> f64;
 
-    /// Starts `subjects` (positions) anew, with no leases, as they were before their first trial.
+    /// Starts the servers at the positions `subjects` anew, with no leases, as before their first
+    /// trial.
     ///
     /// # Errors
     /// A server does not start again, or the user interrupts.
     fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError>;
 
-    /// Returns true if the bench can profile servers, as far as is known.
+    /// Returns true if trials can profile servers with perf, as far as is known.
     fn can_profile(&self) -> bool;
 
-    /// Records the end of a stage of the run.
+    /// Records the end of a stage of the run, by which the forecast of the remaining time is
+    /// corrected.
     fn record_stage_end(&mut self, stage: RunStage);
 
     /// Runs the trial of `request` to its end.
@@ -74,20 +78,20 @@ pub trait TrialRunner {
     fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError>;
 }
 
-/// Stage of a run that has come to its end.
+/// Stage of a run whose end the runner reports, such as a round or the load curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RunStage {
     /// Start of the run's servers.
     Started,
-    /// Round of measurements of this number, from 0.
+    /// Round (one search for every server) of this number, from 0.
     Round(u32),
-    /// Trials of the load curve, avalanches included.
+    /// Trials of the load curve, and avalanches (all clients at once).
     Curve,
-    /// Trials of the ramp.
+    /// Trials of the ramp, at rates that rise in steps.
     Ramp,
-    /// Trials with profiles.
+    /// Trials in which servers are profiled.
     Profiles,
-    /// Trials with restarts of databases.
+    /// Trials with restarts of database servers.
     Restarts,
     /// End of the run's last trial.
     Trials,

@@ -38,7 +38,7 @@ pub struct QueuedExchangeCounter {
 }
 
 impl QueuedExchangeCounter {
-    /// Returns the counter at the end of a run that another process counted.
+    /// Returns the counter with the totals of a run that another process counted.
     #[must_use]
     pub const fn from_totals(left_ns: u64, behind: u64) -> Self {
         Self { first_left_ns: None, left_ns, quickest_ns: None, queued_too_long: behind }
@@ -77,7 +77,7 @@ impl QueuedExchangeCounter {
         self.left_ns
     }
 
-    /// Returns the number of exchanges that were queued too long.
+    /// Returns the number of exchanges that were completed in time but queued too long.
     #[must_use]
     pub const fn queued_too_long(&self) -> u64 {
         self.queued_too_long
@@ -90,8 +90,9 @@ mod tests {
 
     use super::*;
 
-    /// Offers exchanges at `rate` per second for `offered_ns`, completed first in first out at
-    /// `capacity` per second, none earlier than `wait_ns` after it left.
+    /// Simulates exchanges that leave at `rate` per second for `offered_ns` and are completed first
+    /// in first out at `capacity` per second, none earlier than `wait_ns` after it left; returns
+    /// the number of exchanges and the counter.
     fn offer(
         rate: u64,
         capacity: u64,

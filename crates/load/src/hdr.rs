@@ -6,14 +6,14 @@ use base::Histogram;
 use base::time::NS_PER_S;
 use base64ct::{Base64, Encoding};
 
-/// First word of an encoded histogram outside of a zlib stream, and below inside of one; the low
-/// byte states that counts take one to nine bytes.
+/// First word of a histogram in HdrHistogram's encoding V2; the low byte states that counts take
+/// one to nine bytes. The next constant is the first word of its zlib stream.
 const COOKIE: u32 = 0x1c84_9313;
 const COOKIE_COMPRESSED: u32 = 0x1c84_9314;
 /// Largest length of a stored block of DEFLATE, in bytes (RFC 1951 section 3.2.4).
 const BLOCK_MAX: usize = 65_535;
 
-/// Returns the lines at the beginning of a HdrHistogram log.
+/// Returns the header lines of a HdrHistogram log.
 #[must_use]
 pub fn head() -> String {
     "#[Histogram log format version 1.3]\n\
@@ -32,7 +32,7 @@ pub fn line(tag: &str, length_ns: u64, histogram: &Histogram) -> String {
     format!("Tag={tag},0.000,{length_s:.3},{max_ms:.3},{encoded}\n")
 }
 
-/// Encodes the histogram in HdrHistogram's encoding V2, uncompressed.
+/// Encodes `histogram` in HdrHistogram's encoding V2, uncompressed.
 fn encoded(histogram: &Histogram) -> Vec<u8> {
     let mut counts = Vec::new();
     let mut zeros = 0;

@@ -34,8 +34,8 @@ const FAILURES: [&str; 22] = [
     "own socket drops",
     "conflicts",
 ];
-/// Beginning of a line of output that is colored red as a whole, and below of one that is colored
-/// yellow.
+/// Beginning of a line of output that is colored red as a whole; lines that begin with the next
+/// constant are colored yellow.
 const GRAVE: &str = "GENERATOR LIMITED";
 const WARNING: &str = "warning:";
 
@@ -101,12 +101,12 @@ fn failure(part: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Returns true if `text` ends in the words `name`.
+/// Returns true if `text` ends in the words `name`, a failure's name.
 fn ends_in(text: &str, name: &str) -> bool {
     text.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with(' '))
 }
 
-/// Returns true if `text` begins with the words `name`.
+/// Returns true if `text` begins with the words `name`, a failure's name.
 fn begins_with(text: &str, name: &str) -> bool {
     text.strip_prefix(name).is_some_and(|after| !after.starts_with(|c: char| c.is_alphanumeric()))
 }

@@ -6,7 +6,8 @@ use base::time::{NS_PER_MS, NS_PER_S};
 use crate::backlog::QueuedExchangeCounter;
 
 /// Class of an exchange by its end. Every exchange that came due ends in exactly one class; where
-/// several would fit, the first event that decides sets the class, with one exception noted below.
+/// several would fit, the first event that decides sets the class, except for
+/// [`ExchangeClass::DuplicateAnswered`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExchangeClass {
     /// The exchange was complete within the deadline, counted from its due time, with exactly one
@@ -26,7 +27,7 @@ pub enum ExchangeClass {
     /// A reply carried the exchange's identifier and another client's identity.
     WrongClient,
     /// The exchange would have been on time, but a message of it had more than one reply while the
-    /// exchange was watched. The exception: a later event changes the class. An exchange of any
+    /// exchange was watched. This is the only class that a later event can set; an exchange of any
     /// other class keeps it, however many further replies come.
     DuplicateAnswered,
 }
@@ -68,15 +69,16 @@ impl ExchangeClass {
 /// send: 10 ms, half a percent of the deadline of 2 s. On shared machines a thread is often woken
 /// some milliseconds late; a generator that cannot keep up is soon seconds late.
 pub const LATE_SEND_NS: u64 = 10 * NS_PER_MS;
-/// Share of exchanges that were late sends above which the generator is the limit: 1 %.
+/// Share of exchanges that were late sends above which the generator, not the server, limited the
+/// result: 1 %.
 pub const LATE_SEND_SHARE: f64 = 0.01;
 /// Share of exchanges that the generator's own sockets dropped, or that it did not send, above
-/// which the generator is the limit: 0.01 %.
+/// which the generator, not the server, limited the result: 0.01 %.
 pub const OWN_LOSS_SHARE: f64 = 0.0001;
 /// Largest latency that the histograms resolve, in nanoseconds: 100 s.
 pub const LATENCY_LIMIT_NS: u64 = 100 * NS_PER_S;
 
-/// Health of the generator, as its sockets report it.
+/// Health of the load generator: losses at its own sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// Number of datagrams that the kernel dropped at the generator's own sockets.
@@ -95,8 +97,8 @@ pub enum GeneratorVerdict {
     GeneratorLimited(Vec<String>),
 }
 
-/// Outcomes, latencies and late sends of the exchanges of one thread; ledgers of several threads
-/// add up.
+/// Ledger of one generator thread: outcomes, latencies and late sends of its exchanges. Ledgers of
+/// several threads add up.
 #[derive(Clone, Debug)]
 pub struct ExchangeLedger {
     due: u64,
@@ -186,7 +188,7 @@ impl ExchangeLedger {
         })
     }
 
-    /// Notes an exchange that came due.
+    /// Counts an exchange that came due.
     pub const fn record_due(&mut self) {
         self.due += 1;
     }
@@ -297,8 +299,8 @@ impl ExchangeLedger {
         self.late_send_max_ns
     }
 
-    /// Returns the verdict on the generator, by the fixed thresholds of this module and the health
-    /// of its sockets.
+    /// Returns the verdict whether the generator limited the result, by the fixed thresholds
+    /// [`LATE_SEND_SHARE`] and [`OWN_LOSS_SHARE`] and the health of its sockets.
     #[must_use]
     pub fn verdict(&self, health: Health) -> GeneratorVerdict {
         let share = |count: u64| count as f64 / self.due.max(1) as f64;

@@ -39,7 +39,8 @@ impl<T: Clone> Outstanding<T> {
 }
 
 impl<T> Outstanding<T> {
-    /// Opens the next exchange; returns its number, or `None` when the ring is full.
+    /// Opens the next exchange, due at `due_ns`; returns its number, or `None` when the ring is
+    /// full.
     ///
     /// Due times must not decrease.
     pub fn open(&mut self, due_ns: u64, value: T) -> Option<u64> {
@@ -103,7 +104,7 @@ impl<T> Outstanding<T> {
         self.next == self.oldest
     }
 
-    /// Returns the number that the next opened exchange will get.
+    /// Returns the number that [`Outstanding::open`] will give to the next exchange.
     #[must_use]
     pub const fn next_number(&self) -> u64 {
         self.next

@@ -31,13 +31,14 @@ impl Recording {
 pub struct PacketCounts {
     /// Number of packets in the capture file.
     pub read: u64,
-    /// Number of packets that are used.
+    /// Number of packets of the capture from which the load is made.
     pub used: u64,
-    /// Number of datagrams to other ports than the wanted ones.
+    /// Number of datagrams in the capture to other UDP ports than the wanted ones.
     pub other_ports: u64,
-    /// Number of datagrams to the right ports with other messages than the wanted ones.
+    /// Number of datagrams in the capture to the wanted UDP ports with other messages than the
+    /// wanted ones.
     pub unwanted: u64,
-    /// Number of packets without a datagram, by their reasons.
+    /// Number of packets in the capture without a usable UDP datagram, by [`SkipReason`].
     pub skipped: [u64; SkipReason::ALL.len()],
     /// True if the capture file ends inside of a packet.
     pub ends_early: bool,
@@ -188,7 +189,7 @@ fn lease_times(file: &[u8]) -> Result<Vec<u64>, String> {
 mod tests {
     use super::*;
 
-    /// First lines of a file that Kea 2.2 wrote.
+    /// First lines of a lease file that Kea 2.2 wrote.
     const LEASES: &[u8] = b"address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,\
 fqdn_rev,hostname,state,user_context\n\
 192.0.2.10,00:0c:01:02:03:04,,3600,1700003601,1,0,0,,0,\n\

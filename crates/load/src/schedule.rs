@@ -57,7 +57,8 @@ impl LoadRate {
 
 #[derive(Clone, Debug)]
 enum Spacing {
-    /// Spacing of every `stride`-th exchange of `shape` from number `next` on.
+    /// Due times by the load's `shape` at `rate`: every `stride`-th exchange, from number `next`
+    /// on.
     Fixed { shape: LoadShape, rate: LoadRate, next: u64, stride: u64 },
     /// Spacing by gaps with an exponential distribution of mean `mean_gap_ns` nanoseconds.
     Poisson { random: Random, mean_gap_ns: f64, fraction_ns: f64 },
@@ -352,8 +353,8 @@ mod tests {
         assert_eq!(first, PINNED);
     }
 
-    /// Values confirmed once with another language's library; a change means that old records no
-    /// longer replay.
+    /// Due times of a Poisson process in nanoseconds, confirmed once with another language's
+    /// library; a change means that old records no longer replay.
     const PINNED: [u64; 4] = [345_343, 1_290_649, 1_393_749, 1_454_148];
 
     #[test]

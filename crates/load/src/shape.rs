@@ -7,8 +7,8 @@ use base::time::NS_PER_S;
 
 use crate::LoadRate;
 
-/// Spacing of the due times of a load's exchanges. The rate of the run is the highest rate of a
-/// shape; for bursts and replays it is the mean rate.
+/// Spacing of the due times of a load's exchanges. The run's rate is the highest rate of the shape;
+/// for bursts and replays it is the mean rate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LoadShape {
     /// Equal gaps between exchanges.
@@ -81,7 +81,7 @@ impl LoadShape {
         })
     }
 
-    /// Returns true if the load shape depends on the duration of the run.
+    /// Returns true if the load shape depends on the duration of the run (ramps and steps).
     #[must_use]
     pub const fn fills_the_run(&self) -> bool {
         matches!(self, Self::Ramp(..) | Self::Steps(_))
@@ -206,7 +206,7 @@ impl fmt::Display for LoadShape {
     }
 }
 
-/// Load shape that a command line selects.
+/// Load shape that a command line selects: a shape, or a file to replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadShapeArg {
     /// Load shape that needs no file.
@@ -282,7 +282,7 @@ mod tests {
     use crate::{LoadPeriod, Schedule, ThreadShare};
 
     const S: u64 = NS_PER_S;
-    /// Share of a thread that is alone.
+    /// Share of a load for a generator's only thread.
     const WHOLE: ThreadShare = ThreadShare { thread: 0, threads: 1 };
 
     fn rate(per_s: f64) -> LoadRate {
@@ -293,7 +293,8 @@ mod tests {
         LoadPeriod { start_ns, duration_ns: seconds * S }
     }
 
-    /// Returns all due times of a run of ten seconds.
+    /// Returns all due times of a run of ten seconds at `per_s` exchanges per second with the load
+    /// shape `text`.
     fn due(text: &str, per_s: f64) -> Vec<u64> {
         let shape = LoadShape::parse(text).unwrap();
         assert_eq!(LoadShape::parse(&shape.to_string()), Ok(shape.clone()), "{text}");
@@ -304,7 +305,7 @@ mod tests {
         due
     }
 
-    /// Returns counts by seconds.
+    /// Returns the number of due times in each second of the run.
     fn by_second(due: &[u64]) -> Vec<usize> {
         (0..10).map(|s| due.iter().filter(|&&ns| ns / S == s).count()).collect()
     }

@@ -9,7 +9,8 @@
 
 use crate::backlog::slack_ns;
 
-/// Number of exchanges completed in time, and the time after the last exchange left that they took.
+/// Throughput of a run: exchanges completed in time, and the time that they took after the last
+/// exchange left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throughput {
     first_left_ns: Option<u64>,
@@ -72,7 +73,8 @@ mod tests {
         count as f64 * 1e9 / (offered_ms * NS_PER_MS + overtime_ns) as f64
     }
 
-    /// Offers `rate` exchanges per second for `offered_ms`; each takes `took_ns` of its number.
+    /// Simulates `rate` exchanges per second for `offered_ms` milliseconds; exchange `k` takes
+    /// `took_ns(k)` nanoseconds.
     fn offer(rate: u64, offered_ms: u64, took_ns: impl Fn(u64) -> u64) -> Throughput {
         let mut throughput = Throughput::default();
         let count = rate * offered_ms / 1_000;

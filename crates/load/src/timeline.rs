@@ -10,7 +10,7 @@ pub enum AwaitedReply {
     Grant,
 }
 
-/// Counts of the exchanges of one interval of a time line.
+/// Counts of exchanges in one interval of a time line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimelinePoint {
     /// Number of exchanges that came due in the interval.
@@ -34,7 +34,8 @@ pub struct TimelinePoint {
     pub silent: u64,
 }
 
-/// Counts of exchanges in intervals of equal length. Exchanges after the last interval count in it.
+/// Time line of a run: counts of exchanges in intervals of equal length. Exchanges after the last
+/// interval count in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     start_ns: u64,

@@ -32,14 +32,17 @@ pub const MISPRINT: (u64, &str, u64) = (1_000_000, "1w", 4);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HighAvailabilityMode {
-    /// Mode of one server without a partner.
+    /// Single server without a high-availability partner.
     #[default]
     None,
-    /// Hot standby: one server serves all clients and reports each lease to its partner.
+    /// Kea's mode `hot-standby`: one server serves all clients and reports each lease to its
+    /// partner.
     HotStandby,
-    /// Load balancing: two servers serve half of the clients each, and report leases to each other.
+    /// Kea's mode `load-balancing`: two servers serve half of the clients each, and report leases
+    /// to each other.
     LoadBalancing,
-    /// Passive backup: one server serves all clients and reports each lease to one backup.
+    /// Kea's mode `passive-backup`: one server serves all clients and reports each lease to one
+    /// backup.
     PassiveBackup,
 }
 
@@ -57,7 +60,8 @@ impl HighAvailabilityMode {
     }
 }
 
-/// Behavior of clients and other users of the server, which the number of operations depends on.
+/// Behavior of DHCP clients and of other users of a server, from which the number of operations per
+/// second follows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CapacityAssumptions {
     /// T1, the time after which a client renews, as a share of its lease time.
@@ -70,7 +74,7 @@ pub struct CapacityAssumptions {
     pub chatty_share: f64,
     /// Factor by which chatty clients renew more often than the others.
     pub chatty_times: f64,
-    /// Commands per second that read or write a lease at the server.
+    /// Control commands per second that read or write a lease at the server.
     pub api_per_s: f64,
     /// Way in which servers share the work of clients, leases and commands.
     pub sharing: HighAvailabilityMode,
@@ -103,7 +107,7 @@ pub struct CapacityCell {
     pub new_clients_per_s: f64,
     /// Clients that all wait when an outage ends: those whose T1 fell into the outage.
     pub waiting_after_outage: f64,
-    /// Commands per second that read or write a lease.
+    /// Control commands per second that read or write a lease.
     pub api_per_s: f64,
     /// Operations of the busiest server per lease; see
     /// [`HighAvailabilityMode::operations_per_lease`].
@@ -156,7 +160,7 @@ impl CapacityCell {
     }
 }
 
-/// Cells of the capacity table with an equal lease time.
+/// Line of the capacity table: the cells with an equal lease time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CapacityLine {
     /// Lease time as the user wrote it, such as `2w`.
@@ -183,7 +187,8 @@ pub struct CapacityChart {
 mod tests {
     use super::*;
 
-    /// Published table; 0 where it has a dash.
+    /// Published table of operations per second, a row per number of leases and a column per lease
+    /// time; 0 where the published table has a dash.
     const PUBLISHED: [[u64; 6]; 9] = [
         [1, 1, 0, 0, 0, 0],
         [11, 6, 0, 0, 0, 0],

@@ -49,7 +49,7 @@ pub struct StoredRun {
     pub state: StoredState,
     /// Name of the plan that was run.
     pub plan: String,
-    /// Hash of everything in the plan that decides figures; empty for a run without a plan.
+    /// Hash of everything in the run's plan that decides figures; empty for a run without a plan.
     pub plan_hash: String,
     /// Title of the plan that was run.
     pub title: String,
@@ -70,9 +70,10 @@ pub struct StoredRun {
     pub yields: String,
     /// Figures of the measured servers, one entry each.
     pub servers: Vec<StoredFigure>,
-    /// Limit responder's rate per second: the most that kernel and generator could do.
+    /// Rate per second of the limit responder (a program that returns every datagram): the most
+    /// that kernel and generator could do.
     pub limit_per_s: Option<f64>,
-    /// True if the stored run is the baseline of its plan.
+    /// True if the stored run is the baseline of its plan, which later runs are compared with.
     pub is_baseline: bool,
 }
 
@@ -82,21 +83,22 @@ pub struct StoredRun {
 pub struct StoredFigure {
     /// Name of the server that was measured.
     pub server: String,
-    /// Variant of the server that the figures belong to.
+    /// Variant of the server that the figures belong to: the way in which it was run, such as
+    /// `multi-threaded`.
     pub variant: String,
     /// Highest rate of the server, in leases per second; `None` when none was confirmed.
     pub leases_per_s: Option<f64>,
     /// True if the server's highest rate is a lower bound ("at least").
     pub is_at_least: bool,
-    /// Lower end of the rate's 95 % interval if there is one, else the lowest round, in leases per
-    /// second.
+    /// Lower end of the highest rate's 95 % interval if there is one, else the rate of the lowest
+    /// round, in leases per second.
     pub low: Option<f64>,
-    /// Upper end of the rate's 95 % interval if there is one, else the highest round, in leases per
-    /// second.
+    /// Upper end of the highest rate's 95 % interval if there is one, else the rate of the highest
+    /// round, in leases per second.
     pub high: Option<f64>,
     /// True when `low` and `high` are the ends of a 95 % interval.
     pub is_interval: bool,
-    /// Leases per processor second of the server.
+    /// Leases per processor second of the server at its highest rate.
     pub leases_per_cpu_s: Option<f64>,
     /// Lower end of the 95 % interval of `leases_per_cpu_s`, if there is one.
     pub cpu_low: Option<f64>,
@@ -178,7 +180,7 @@ impl Trend {
     }
 }
 
-/// Parts of a summary file that the list of runs needs; the rest of the file is skipped.
+/// Parts of the file `summary.json` that the list of runs needs; the rest of the file is skipped.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct SummaryHead {
@@ -237,14 +239,14 @@ impl StoredFigure {
 }
 
 impl StoredRun {
-    /// Returns the figures of `server` in the run; `None` when the run did not measure it.
+    /// Returns the figures of `server` in the stored run; `None` when the run did not measure it.
     #[must_use]
     pub fn figure(&self, server: &str) -> Option<&StoredFigure> {
         self.servers.iter().find(|figure| figure.server == server)
     }
 
-    /// Returns true when a line of a trend may join the figures of `server` in both runs: plan,
-    /// machine, build profile and variant are equal.
+    /// Returns true when a line of a trend may join the figures of `server` in both runs, because
+    /// plan, machine, build profile and the server's variant (such as `multi-threaded`) are equal.
     #[must_use]
     pub fn is_like(&self, other: &Self, server: &str) -> bool {
         let of = |run: &Self| {

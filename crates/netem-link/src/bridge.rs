@@ -16,7 +16,7 @@ use crate::ends::{self, LinkSockets};
 use crate::report::{DirectionReport, LinkReport, SCHEMA};
 use crate::{EmulatedLinkError, LinkInterface};
 
-/// Description of an emulated link to be started.
+/// Description of an emulated link to be started between two interfaces.
 #[derive(Clone, Debug)]
 pub struct LinkRequest {
     /// Network interfaces at the two ends of the link.
@@ -87,7 +87,7 @@ impl Drop for DirectionHandle {
     }
 }
 
-/// A running emulated link between two interfaces. [`Bridge::stop`] ends it.
+/// Running emulated link between two interfaces. [`Bridge::stop`] ends it.
 pub struct Bridge {
     directions: [DirectionHandle; 2],
     seed: u64,

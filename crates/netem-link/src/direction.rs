@@ -38,17 +38,17 @@ const DOWN: i32 = 100;
 /// its removal.
 const DOWN_LOOK_NS: u64 = 100_000_000;
 
-/// Order to the thread of a direction.
+/// Order to the thread that moves the packets of one direction of a link.
 pub(crate) enum DirectionOrder {
-    /// Order to use other settings from now on.
+    /// Order to use other settings of the link from now on.
     Change(Box<LinkSettings>),
-    /// Order to send a report over this channel.
+    /// Order to send a report of the direction over this channel.
     Show(SyncSender<DirectionReport>),
-    /// Order to end the thread.
+    /// Order to end the direction's thread.
     Stop,
 }
 
-/// Names of a direction and its two interfaces, for reports.
+/// Names of a link's direction (`forward`, `backward`) and its two interfaces, for reports.
 #[derive(Clone, Debug)]
 pub(crate) struct DirectionNames {
     pub(crate) name: &'static str,
@@ -120,8 +120,8 @@ impl LinkDirection {
         Ok(self.report())
     }
 
-    /// Handles packets that are due, orders, and received frames; returns false if the thread must
-    /// stop.
+    /// Handles packets that are due, orders to the thread, and received frames; returns false if
+    /// the thread must stop.
     fn turn(&mut self, woken: WakeReasons) -> Result<bool, NetError> {
         let now_ns = Clock::mono_ns();
         self.note_lateness(now_ns);
@@ -216,7 +216,7 @@ impl LinkDirection {
         Ok(WakeReasons { by_input: fds[0].is_readable(), by_order: fds[1].is_readable() })
     }
 
-    /// Returns the report of the direction so far.
+    /// Returns the report of this direction of the link so far.
     fn report(&mut self) -> DirectionReport {
         self.machine.missed += self.input.take_drops();
         let us = |quantile: f64| self.lateness.quantile(quantile).unwrap_or(0) / 1_000;

@@ -1,7 +1,7 @@
 //! ECN field (RFC 3168 §5) in the IP header of a frame, or of a packet without a frame: reading and
 //! marking.
 
-/// Value 3 of the ECN field: "congestion experienced".
+/// Value 3 of the ECN field: "congestion experienced" (RFC 3168 §5).
 pub(crate) const MARKED: u8 = 3;
 
 /// Length of the destination and source addresses of an Ethernet frame, in bytes.

@@ -9,7 +9,7 @@ use netio::{FlushResult, FrameReceiver, FrameSender, ReceivedFrame, TunReceiver,
 use crate::ecn::Framing;
 use crate::{EmulatedLinkError, LinkInterface};
 
-/// Input and output sockets of one direction of a link, or of one end.
+/// Input and output sockets of one end of a link, or of one direction.
 pub(crate) struct LinkSockets {
     pub(crate) input: LinkInput,
     pub(crate) output: LinkOutput,
@@ -45,8 +45,8 @@ impl LinkInput {
         }
     }
 
-    /// Returns the frame with number `index` of the last batch; a packet of a TUN device is never
-    /// part of a train.
+    /// Returns the frame with number `index` of the last batch; a packet of a TUN device is never a
+    /// train (several segments under one header).
     pub(crate) fn frame(&self, index: usize) -> Option<ReceivedFrame<'_>> {
         match self {
             Self::Frames(receiver) => receiver.frame(index),
@@ -150,8 +150,8 @@ impl LinkOutput {
         }
     }
 
-    /// Returns the largest IP packet that the output accepts, in bytes; `None` for a TUN device,
-    /// which accepts packets up to the size of its buffer.
+    /// Returns the size of the largest IP packet that the output accepts, in bytes; `None` for a
+    /// TUN device, which accepts packets up to the size of its buffer.
     pub(crate) const fn mtu_bytes(&self) -> Option<usize> {
         match self {
             Self::Frames(sender) => Some(sender.mtu_bytes()),

@@ -31,7 +31,8 @@ fn parts(words: &str, seed: Option<u64>) -> Result<TcWords, EmulatedLinkError> {
     Ok(TcWords { netem, bucket })
 }
 
-/// Returns the beginning of a `tc` command line, for the interface's network namespace.
+/// Returns the beginning of a `tc` command line, which runs in the network namespace of
+/// `interface`.
 fn tc(interface: &LinkInterface) -> CommandLine {
     let tc = CommandLine::new("tc");
     match &interface.namespace {
@@ -112,7 +113,7 @@ fn is_ours(disciplines: &str) -> bool {
     first.starts_with(&["qdisc", "netem", ROOT, "root"])
 }
 
-/// Checks that both interfaces and the program `tc` exist.
+/// Checks that both interfaces of a link and the program `tc` exist.
 fn check(between: &[LinkInterface; 2]) -> Result<(), EmulatedLinkError> {
     for interface in between {
         if interface.namespace.as_ref().is_some_and(|name| name.contains('/')) {

@@ -1,6 +1,6 @@
-//! Offloaded work that kernels leave to devices: cutting a train of segments into packets, and
-//! filling in a checksum. A link that handled trains as one packet would lose, delay and count
-//! forty packets as one.
+//! Offloaded work that kernels leave to devices: cutting a train (TCP segments or UDP datagrams
+//! under one header) into packets, and filling in a checksum. A link that handled trains as one
+//! packet would lose, delay and count forty packets as one.
 //!
 //! The pieces are those that the kernel's own segmentation makes: headers repeated, sequence
 //! numbers, lengths and IPv4's identification continued, FIN and PSH on the last and CWR on the
@@ -29,8 +29,8 @@ const SCTP_CHECKSUM_AT: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameDescriptionError;
 
-/// Passes the packets of a frame to `each`, with their checksums and in order; a train is cut into
-/// its segments. `scratch` has room for the longest frame.
+/// Passes the packets of a frame to `each`, with their checksums and in order; a train (several
+/// segments under one header) is cut into its segments. `scratch` has room for the longest frame.
 pub(crate) fn unpack(
     frame: &ReceivedFrame<'_>,
     scratch: &mut [u8],
@@ -69,8 +69,8 @@ fn fill(frame: &mut [u8], pending: PendingChecksum) -> Result<(), FrameDescripti
     Ok(())
 }
 
-/// Returns a checksum of 0 as 0xffff: 0 would mean that there is none (RFC 768), and both have the
-/// same sum.
+/// Returns a UDP checksum of 0 as 0xffff: 0 would mean that there is none (RFC 768), and both have
+/// the same sum.
 const fn settled(sum: u16) -> u16 {
     if sum == 0 { 0xffff } else { sum }
 }
@@ -84,7 +84,7 @@ fn transport(frame: &[u8]) -> Option<u8> {
     }
 }
 
-/// Offsets of the headers of a train of segments, in bytes.
+/// Offsets of the headers in a frame that is a train of segments, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct TrainLayout {
     train: Train,
@@ -203,7 +203,7 @@ impl TrainLayout {
     }
 }
 
-/// Writes a 16-bit field of a header at the offset `at`.
+/// Writes `value` as a 16-bit field of a header at the offset `at`, in network byte order.
 fn put(header: &mut [u8], at: usize, value: usize) {
     header[at..at + 2].copy_from_slice(&(value as u16).to_be_bytes());
 }

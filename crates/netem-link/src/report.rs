@@ -33,13 +33,14 @@ pub struct DirectionReport {
     pub to: String,
     /// Present settings of the direction, in the words of `tc`.
     pub settings: String,
-    /// Count of packets that the link received, after trains were cut.
+    /// Count of packets that the link received, after trains (several segments under one header)
+    /// were cut.
     pub received: u64,
     /// Bytes of the packets that the link received, including Ethernet headers.
     pub received_bytes: u64,
-    /// Count of packets that left the link.
+    /// Count of packets that left the link in this direction.
     pub sent: u64,
-    /// Bytes of the packets that left the link.
+    /// Bytes of the packets that left the link in this direction, including Ethernet headers.
     pub sent_bytes: u64,
     /// Count of packets that the loss model dropped.
     pub lost: u64,
@@ -56,31 +57,34 @@ pub struct DirectionReport {
     pub over_limit: u64,
     /// Count of packets dropped because the queue of the token bucket was full.
     pub over_bucket_limit: u64,
-    /// Count of packets dropped because they are longer than the token bucket is deep.
+    /// Count of packets dropped because they need more tokens than the token bucket can hold
+    /// (`burst`).
     pub too_long: u64,
-    /// Count of packets in the link now.
+    /// Count of packets that wait in the link at the time of the report.
     pub waiting_packets: u64,
-    /// Bytes of the packets in the link now.
+    /// Bytes of the packets that wait in the link at the time of the report.
     pub waiting_bytes: u64,
     /// Effects of the machine on packets in addition to the link; all but the first two should stay
     /// 0.
     pub machine: MachineCounts,
-    /// Lateness of packets against their due times.
+    /// Time by which packets left the link after their due times.
     pub lateness: Lateness,
 }
 
 /// Counts of packets that the machine, not the link, changed or dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineCounts {
-    /// Count of trains of segments that were cut into packets.
+    /// Count of trains (several segments under one header) that were cut into packets.
     pub trains: u64,
-    /// Count of checksums filled in because the sender's kernel had left them out.
+    /// Count of checksums that Godwit filled in because the sender's kernel had left them to a
+    /// device.
     pub checksums: u64,
     /// Count of received frames that the kernel dropped because the link was too slow for them.
     pub missed: u64,
     /// Count of received frames that were longer than an Ethernet frame can be.
     pub truncated: u64,
-    /// Count of received frames that could not be parsed: trains of unknown protocols.
+    /// Count of received frames that could not be parsed: trains (several segments under one
+    /// header) of unknown protocols.
     pub unreadable: u64,
     /// Count of packets that the output interface did not accept: they were longer than its MTU, or
     /// its queue stayed full.

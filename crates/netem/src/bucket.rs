@@ -26,7 +26,7 @@ pub(crate) enum BucketRefusal {
 struct Tokens {
     bytes_per_s: u64,
     burst_bytes: u64,
-    /// Level of the bucket in bytes, multiplied by the nanoseconds of a second.
+    /// Level of the token bucket in bytes, multiplied by the nanoseconds of a second.
     level: i128,
 }
 
@@ -35,13 +35,15 @@ impl Tokens {
         Self { bytes_per_s, burst_bytes, level: burst_bytes as i128 * NS_PER_S }
     }
 
-    /// Returns the level of the bucket after `elapsed_ns`, at most its depth.
+    /// Returns the level of the token bucket after `elapsed_ns`, at most its depth, in bytes times
+    /// nanoseconds per second.
     fn level_after(&self, elapsed_ns: u64) -> i128 {
         let filled = self.level + i128::from(elapsed_ns) * i128::from(self.bytes_per_s);
         filled.min(i128::from(self.burst_bytes) * NS_PER_S)
     }
 
-    /// Returns the time in nanoseconds until the bucket has the tokens for a packet of this cost.
+    /// Returns the time in nanoseconds until the bucket has the tokens for a packet that costs
+    /// `cost_bytes`.
     fn wait_ns(&self, cost_bytes: u64) -> u64 {
         let missing = (i128::from(cost_bytes) * NS_PER_S - self.level).max(0);
         let rate = i128::from(self.bytes_per_s);
@@ -49,8 +51,8 @@ impl Tokens {
     }
 }
 
-/// Packets that wait for tokens, and the token bucket. Without a bucket packets leave at once, such
-/// as those that waited when it was removed.
+/// Queue of packets that wait for tokens, and the token bucket. Without a bucket packets leave at
+/// once, such as those that waited when it was removed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BucketQueue {
     state: Option<BucketState>,
@@ -83,7 +85,8 @@ impl BucketState {
         core::iter::once(&self.rate).chain(self.peak.as_ref())
     }
 
-    /// Returns the time in nanoseconds when all buckets have the tokens for a packet of this cost.
+    /// Returns the time in nanoseconds when both buckets (rate and peak rate) have the tokens for a
+    /// packet that costs `cost_bytes`.
     fn ready_ns(&self, cost_bytes: u64) -> u64 {
         let wait_ns = self.buckets().map(|tokens| tokens.wait_ns(cost_bytes)).max().unwrap_or(0);
         self.at_ns.saturating_add(wait_ns)

@@ -51,7 +51,7 @@ pub(crate) struct Chances {
     pub(crate) delay: Chance,
     /// Stream of random numbers that chooses the bit to change in a packet.
     pub(crate) bit: Random,
-    /// Stream of random numbers for the times of slots.
+    /// Stream of random numbers for the times at which slots (`slot`) open.
     pub(crate) slot: Chance,
 }
 

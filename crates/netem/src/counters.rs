@@ -1,5 +1,5 @@
-//! Counters of an emulated link. With the backlog the sums hold at any time: received plus
-//! duplicated equals sent, dropped by any cause, and backlog.
+//! Counters of an emulated link. At any time received plus duplicated packets equal the sum of sent
+//! ones, dropped ones (by any cause) and the backlog.
 
 /// Counts of a link's packets by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

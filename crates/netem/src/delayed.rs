@@ -16,7 +16,7 @@ pub(crate) struct DelayedPackets {
     /// Packets ordered by due time; packets with equal due times in order of arrival.
     by_due: BinaryHeap<Reverse<(i64, u64, BufferIndex)>>,
     serial: u64,
-    /// Due time of the last packet, in nanoseconds.
+    /// Due time of the packet that leaves last, in nanoseconds.
     latest_ns: i64,
     bytes: usize,
 }
@@ -30,7 +30,8 @@ impl DelayedPackets {
         self.bytes
     }
 
-    /// Returns the due time of the last waiting packet in nanoseconds; `None` if no packet waits.
+    /// Returns the due time in nanoseconds of the waiting packet that leaves last; `None` if no
+    /// packet waits.
     pub(crate) fn latest_ns(&self) -> Option<i64> {
         (!self.by_due.is_empty()).then_some(self.latest_ns)
     }

@@ -1,4 +1,5 @@
-//! Path of a packet through both stages of an emulated link, and its run loop.
+//! Path of a packet through both stages of an emulated link (netem, token bucket), and the link's
+//! run loop.
 
 use crate::bucket::{BucketQueue, BucketRefusal};
 use crate::chance::Chances;
@@ -21,7 +22,7 @@ pub struct TransmittedPacket {
     pub ecn: u8,
 }
 
-/// An emulated link in one direction, with the packets in it.
+/// Emulated link in one direction, with the packets in it.
 ///
 /// The owner passes packets to [`EmulatedLink::handle_datagram`], calls
 /// [`EmulatedLink::handle_timeout`] at the time of [`EmulatedLink::poll_timeout`], and after either
@@ -31,7 +32,7 @@ pub struct EmulatedLink {
     settings: LinkSettings,
     chances: Chances,
     chain: ChainState,
-    /// Count of packets since the last one that overtook others.
+    /// Count of packets since the last packet that overtook others (`reorder`).
     since_reordered: u32,
     pool: PacketPool,
     delayed: DelayedPackets,
@@ -71,8 +72,9 @@ impl EmulatedLink {
     }
 
     /// Replaces all settings of the link from now on, as `tc qdisc change` does. Packets under way
-    /// stay and keep their time. The chain of losses, the gap, the slots and the tokens start
-    /// again; the random streams do so only if the settings have a seed.
+    /// stay and keep their time. The states of `loss state` or `loss gemodel`, the `gap` of
+    /// `reorder`, the slots and the tokens start again; the random streams do so only if the
+    /// settings have a seed.
     pub fn change(&mut self, now_ns: u64, settings: LinkSettings) {
         if let Some(seed) = settings.seed {
             self.chances = Chances::from_seed(seed);

@@ -1,4 +1,5 @@
-//! Choice of lost packets: by a random share, or by a chain of states that makes bursts.
+//! Choice of lost packets (`loss`): by a random share, or by a Markov chain of states that makes
+//! bursts.
 
 use crate::chance::Chance;
 use crate::settings::Loss;

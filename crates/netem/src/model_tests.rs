@@ -14,7 +14,7 @@ struct ModelPacket {
     octets: Vec<u8>,
 }
 
-/// The model, without slots, which have their own exact cases.
+/// Plain model of the emulated link, without slots, which have tests of their own.
 struct LinkModel {
     settings: LinkSettings,
     chances: Chances,
@@ -23,7 +23,7 @@ struct LinkModel {
     order: i64,
     netem: Vec<ModelPacket>,
     bucket: Vec<Vec<u8>>,
-    /// Bytes that have left the bucket, with their times.
+    /// Bytes that have left the token bucket, with their times in nanoseconds.
     spent: Vec<(u64, u64)>,
     counters: LinkCounters,
 }
@@ -123,15 +123,16 @@ impl LinkModel {
         self.netem.push(ModelPacket { due_ns, order: self.order, octets });
     }
 
-    /// Removes and returns the next due packet of the netem stage.
+    /// Removes and returns the next due packet of the model's netem stage.
     fn leave_netem(&mut self, now_ns: u64) -> Option<Vec<u8>> {
         let due = self.netem.iter().enumerate().filter(|(_, w)| w.due_ns <= now_ns as i64);
         let (index, _) = due.min_by_key(|(_, waiting)| (waiting.due_ns, waiting.order))?;
         Some(self.netem.remove(index).octets)
     }
 
-    /// Returns true if a packet may leave the bucket by the definition: in no interval that ends
-    /// now more than burst and rate leave.
+    /// Returns true if a packet of `cost` bytes may leave the token bucket by the definition: in no
+    /// interval that ends now do more bytes leave than the burst and the rate multiplied by its
+    /// length.
     fn conforms(&self, bucket: &TokenBucket, now_ns: u64, cost: u64) -> bool {
         let within = |rate: u64, burst: u64| {
             let mut bytes = u128::from(cost);
@@ -180,7 +181,7 @@ impl LinkModel {
     }
 }
 
-/// Returns random words for a link that gets a packet every half millisecond.
+/// Returns random settings in words of `tc` for a link that gets a packet every half millisecond.
 fn random_words(random: &mut Random) -> String {
     let mut words = format!("limit {}", 1 + random.below(60));
     if random.chance(3, 4) {

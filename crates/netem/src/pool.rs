@@ -4,7 +4,7 @@
 /// Index of a packet's buffer in the [`PacketPool`].
 pub(crate) type BufferIndex = u32;
 
-/// A packet in the link, with its bytes.
+/// Packet in the link, with its bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BufferedPacket {
     pub(crate) octets: Vec<u8>,

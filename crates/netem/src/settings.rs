@@ -5,10 +5,10 @@ use core::num::NonZeroU64;
 use crate::distribution::Distribution;
 use crate::share::UnitShare;
 
-/// All settings of one direction of an emulated link. With the default every packet passes at once.
+/// Settings of one direction of an emulated link. With the default every packet passes at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkSettings {
-    /// Number of packets that the netem stage holds at most (`limit`); more are dropped.
+    /// Largest number of packets that the netem stage holds (`limit`); more are dropped.
     pub limit_packets: u32,
     /// Delay that each packet gets (`delay`, `distribution`).
     pub delay: Delay,
@@ -26,13 +26,13 @@ pub struct LinkSettings {
     pub rate: Option<Rate>,
     /// Slots in which packets leave together (`slot`); `None` for no slots.
     pub slot: Option<SlotSettings>,
-    /// Seed of the random numbers that replaces the link's (`seed`).
+    /// Seed of the random numbers (`seed`), instead of the one with which the link is created.
     pub seed: Option<u64>,
     /// Token bucket after the netem stage (`tbf`); `None` for no bucket.
     pub bucket: Option<TokenBucket>,
 }
 
-/// Default of `limit`: packets that the netem stage holds at most.
+/// Default of `limit`: largest number of packets that the netem stage holds.
 pub(crate) const LIMIT_PACKETS: u32 = 1_000;
 
 impl Default for LinkSettings {
@@ -53,7 +53,7 @@ impl Default for LinkSettings {
     }
 }
 
-/// A random event that happens to a share of the packets.
+/// Random event that happens to a share of the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RandomEvent {
     /// Share of the packets to which the event happens.
@@ -87,15 +87,18 @@ pub enum Loss {
     /// Chain of four states: words `loss state`. In state 1 packets arrive, in 3 they are lost in
     /// bursts, in 2 they arrive within a burst, in 4 a single one is lost.
     State {
-        /// Probability of the change from state 1 to 3.
+        /// Probability of the change from state 1 (packets arrive) to 3 (bursts of losses).
         p13: UnitShare,
-        /// Probability of the change from state 3 to 1.
+        /// Probability of the change from state 3 (bursts of losses) to 1 (packets arrive).
         p31: UnitShare,
-        /// Probability of the change from state 3 to 2.
+        /// Probability of the change from state 3 (bursts of losses) to 2 (packets arrive within a
+        /// burst).
         p32: UnitShare,
-        /// Probability of the change from state 2 to 3.
+        /// Probability of the change from state 2 (packets arrive within a burst) to 3 (bursts of
+        /// losses).
         p23: UnitShare,
-        /// Probability of the change from state 1 to 4; the next packet returns to 1.
+        /// Probability of the change from state 1 (packets arrive) to 4 (a single loss); the next
+        /// packet returns to 1.
         p14: UnitShare,
     },
     /// Model of Gilbert and Elliott with a good and a bad state: words `loss gemodel`.
@@ -114,7 +117,7 @@ pub enum Loss {
 /// Reordering of packets: words `reorder PERCENT [CORRELATION]`, `gap DISTANCE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reorder {
-    /// Share of the eligible packets that leave at once, before all others.
+    /// Share of the eligible packets (see `gap`) that leave at once, before all others.
     pub often: RandomEvent,
     /// Least distance between two packets that overtake, in packets; 1 makes each packet eligible.
     pub gap: u32,
@@ -183,8 +186,8 @@ pub enum SlotInterval {
     },
 }
 
-/// Token bucket, word `tbf`: in any time no more bytes leave than the burst and the rate multiplied
-/// by that time.
+/// Token bucket (word `tbf`, tc-tbf(8)): in any time no more bytes leave than the burst and the
+/// rate multiplied by that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
     /// Rate of the bucket's tokens in bytes per second (`rate`).

@@ -13,7 +13,7 @@ pub(crate) struct SlotState {
     bytes_left: u64,
 }
 
-/// Returns a limit per slot, with 0 converted to no limit.
+/// Returns the limit of packets or bytes per slot, where `max` 0 means no limit.
 fn budget(max: u32) -> u64 {
     if max == 0 { u64::MAX } else { u64::from(max) }
 }

@@ -14,9 +14,9 @@ use landlock::{
 };
 use seccompiler::{SeccompAction, SeccompFilter};
 
-/// Capabilities that a server keeps if it has them: ports below 1024, raw sockets, socket buffers
-/// beyond the system's limit, and files of another user below the folders that the server may write
-/// to.
+/// Capabilities that a confined server keeps if it has them: for ports below 1024, raw sockets,
+/// socket buffers beyond the system's limit, and files of another user below the folders that the
+/// server may write to.
 const NEEDED_CAPABILITIES: [Capability; 4] = [
     Capability::CAP_NET_BIND_SERVICE,
     Capability::CAP_NET_RAW,
@@ -124,7 +124,7 @@ pub fn restrict_files(folders: &[PathBuf]) -> Result<(), String> {
     }
 }
 
-/// Makes the system calls of `REFUSED` fail in this thread.
+/// Makes the system calls of `REFUSED` fail with `EPERM` in this thread, by a seccomp filter.
 ///
 /// # Errors
 ///
@@ -150,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs `check` in a thread of its own, which it may confine.
+    /// Runs the test `check` in a new thread, which it may confine.
     fn in_thread(check: impl FnOnce() + Send + 'static) {
         std::thread::spawn(check).join().unwrap();
     }

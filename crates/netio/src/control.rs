@@ -16,7 +16,8 @@ pub(crate) const RECEIVE_BYTES: usize = 120;
 /// Size in bytes of all control messages with which a datagram may be sent: packet info (40 bytes
 /// for IPv6), segment size (24), traffic class (24).
 pub(crate) const SEND_BYTES: usize = 88;
-/// Mask of the ECN field within the byte of type of service or traffic class (RFC 3168 §5).
+/// Mask of the ECN field within the IP header's byte of type of service (IPv4) or traffic class
+/// (IPv6; RFC 3168 §5).
 const ECN_BITS: u8 = 3;
 
 /// Size in bytes of the control message that a packet socket receives with a packet: `struct
@@ -108,7 +109,7 @@ fn v4_info(value: &[u8]) -> Option<PacketInfo> {
     Some(PacketInfo { interface, local: address(4), destination: address(8)? })
 }
 
-/// Parses `struct in6_pktinfo` of IPv6: address in the header, interface.
+/// Parses `struct in6_pktinfo` of IPv6 (RFC 3542 §6): address in the header, interface.
 fn v6_info(value: &[u8]) -> Option<PacketInfo> {
     let (octets, rest) = value.split_first_chunk::<16>()?;
     let address = Ipv6Addr::from(*octets);
@@ -171,7 +172,8 @@ pub(crate) fn path_error(mut rest: &[u8]) -> Option<(i32, u32)> {
 /// Returns the VLAN tag (IEEE 802.1Q) that the kernel removed from a frame, as it was on the wire;
 /// `control` has the frame's control messages.
 pub(crate) fn vlan_tag(control: &[u8]) -> Option<[u8; 4]> {
-    /// Offsets of the tag's fields in `struct tpacket_auxdata`.
+    /// Offset of `tp_vlan_tci` in `struct tpacket_auxdata`; the next constant is that of
+    /// `tp_vlan_tpid`.
     const CONTROL_AT: usize = 16;
     const TYPE_AT: usize = 18;
     let value = auxdata(control)?;

@@ -3,7 +3,8 @@
 
 use std::io;
 
-/// Number of files that a process may have open in addition to those that [`need`] counts.
+/// Number of files that a process is expected to have open in addition to those that [`need`]
+/// counts.
 const OTHERS: u64 = 64;
 
 /// Raises the soft limit of open files as far as `count` more files need, and the hard limit if the

@@ -33,9 +33,9 @@ const LOWEST_GROUP: u32 = 0xe000_0000;
 /// Longer datagrams, which may come in fragments, stay with UDP sockets (1,280: the least MTU of
 /// links that carry IPv6, RFC 8200 §5).
 const DIRECT_MAX: u32 = 1_280 - 20;
-/// Kinds of packet (`packet(7)`) for a group of stations, and sent by this machine. The numbers of
-/// packets for this station and for all stations are lower, and the number of packets for another
-/// station is between these two.
+/// Kinds of packet (`sll_pkttype`, `packet(7)`): for a group of stations, and (next constant) sent
+/// by this machine. The numbers of packets for this station and for all stations are lower, and the
+/// number of packets for another station is between these two.
 const KIND_MULTICAST: u32 = libc::PACKET_MULTICAST as u32;
 const KIND_OUTGOING: u32 = libc::PACKET_OUTGOING as u32;
 
@@ -76,7 +76,7 @@ impl Unicast<'_> {
     /// options (`net.core.optmem_max`).
     pub const ADDRESSES_MAX: usize = 128;
 
-    /// Returns the least number of bytes of a matching datagram, from the UDP header to the end of
+    /// Returns the least length in bytes of a matching datagram, from the UDP header to the end of
     /// the four bytes that must be 0.
     const fn len_min(&self) -> u32 {
         UDP_HEADER + self.zero_offset + 4
@@ -97,7 +97,8 @@ impl Unicast<'_> {
 /// socket next to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broadcasts<'a> {
-    /// True to leave datagrams over Ethernet for 255.255.255.255 to the packet socket.
+    /// True if the UDP socket leaves datagrams over Ethernet for 255.255.255.255 to the packet
+    /// socket.
     pub leaves_limited_broadcasts: bool,
     /// Unicast datagrams that the UDP socket leaves to the packet socket as well.
     pub unicast_left: Option<Unicast<'a>>,
@@ -108,8 +109,8 @@ pub struct Broadcasts<'a> {
 /// Instructions of a BPF program in their order.
 type Steps = Vec<libc::sock_filter>;
 
-/// BPF program under construction: tests that drop or accept a packet, in order, and acceptance at
-/// the end.
+/// Builder of a BPF program: tests that drop or accept a packet, in order, and acceptance at the
+/// end.
 #[derive(Default)]
 struct FilterBuilder(Steps);
 
@@ -270,7 +271,7 @@ pub(crate) fn datagrams_from(port: u16) -> Steps {
         .finish()
 }
 
-/// Returns the filter of a socket that is to receive nothing yet.
+/// Returns the filter of a socket that is to receive nothing yet; it drops every packet.
 pub(crate) fn nothing() -> Steps {
     vec![DROP]
 }

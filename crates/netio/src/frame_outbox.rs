@@ -21,8 +21,8 @@ use crate::{Clock, NetError, interface, neighbor, poll, route};
 /// Size of the memory for the frames of an AF_XDP socket: 4,096 slots of 2,048 bytes.
 const RING: RingSize = RingSize { bytes: 8 << 20, slot_bytes: 2_048 };
 
-/// Least number of looks at a full ring before the ring counts as stalled, also when the looks are
-/// far apart: a thread that stood still for a second has not waited for the interface.
+/// Least number of checks of a full ring before the ring counts as stalled, even when the checks
+/// are far apart: a thread that did not run for a second has not waited for the interface.
 const STALL_LOOKS_MIN: u32 = 100;
 
 /// Route of frames through an interface to a server.
@@ -72,7 +72,7 @@ pub(crate) struct FrameBatch {
     ethernet: ethernet::EthernetHeader,
     source: SocketAddr,
     destination: SocketAddr,
-    /// Number of frames that were committed since the last flush.
+    /// Number of frames that were committed since the last flush of the batch.
     queued: usize,
     /// Number of payload bytes of the last frame.
     last_bytes: u64,
@@ -172,7 +172,7 @@ impl FrameBatch {
         self.counts.sent_bytes += self.last_bytes;
     }
 
-    /// Passes all waiting frames to the kernel, and waits until as many slots are free again.
+    /// Passes all waiting frames to the kernel, and waits until their slots are free again.
     pub(crate) fn flush(&mut self, now_ns: u64) -> io::Result<()> {
         if self.queued > 0 {
             self.counts.calls += 1;

@@ -1,6 +1,5 @@
 //! Limit responder: sends each datagram back with the same content and size, knows no protocol and
-//! does nothing else. Its rate is the limit that the kernel's UDP path sets to any server that uses
-//! the same system calls.
+//! does nothing else. The kernel's UDP path lets no server with the same system calls be faster.
 //!
 //! Budget: that of [`crate::responder`] and one copy of the payload.
 
@@ -13,29 +12,31 @@ use crate::{InboundDatagram, NetError, UdpOptions, UdpSocket};
 
 const BUFFER_BYTES: usize = 16 << 20;
 
-/// Counts of datagrams from a run of the limit responder.
+/// Counts of datagrams from a run of the limit responder, a program that returns every datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitCounts {
-    /// Number of datagrams that the limit responder received from its socket.
+    /// Number of datagrams that the limit responder (which returns every datagram) received from
+    /// its socket.
     pub received: u64,
-    /// Number of replies that the kernel accepted.
+    /// Number of the limit responder's replies that the kernel accepted.
     pub sent: u64,
-    /// Number of replies that the kernel refused, or that were given up because the socket stayed
-    /// full.
+    /// Number of the limit responder's replies that the kernel refused, or that were given up
+    /// because the socket stayed full.
     pub refused: u64,
     /// Number of datagrams that the kernel dropped because the socket's receive buffer was full.
     pub socket_drops: u64,
 }
 
-/// Options of the limit responder: its address, and its use of segmentation.
+/// Options of the limit responder, which returns every datagram: its address, and its use of
+/// segmentation.
 #[derive(Clone, Copy, Debug)]
 pub struct LimitOptions {
     /// Address and port on which the limit responder receives. With an IPv6 group and the scope of
     /// an interface the responder joins the group on that interface and replies from an address of
     /// that interface.
     pub listen: SocketAddr,
-    /// True to group replies to one source (`UDP_SEGMENT`) and to receive trains (`UDP_GRO`). This
-    /// is a different limit: compare it with servers that do the same.
+    /// True to group replies to one source (`UDP_SEGMENT`) and to receive trains (`UDP_GRO`). Its
+    /// rate is then higher: compare it only with servers that do the same.
     pub segmentation: bool,
 }
 

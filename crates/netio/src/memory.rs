@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use crate::check;
 
-/// Count of the numbers that the kernel returns for a socket's memory; the next constant is the
-/// index of the one that counts dropped packets.
+/// Count of the numbers that `SO_MEMINFO` returns for a socket (`SK_MEMINFO_VARS`); the next
+/// constant is the index of the one that counts dropped packets.
 const NUMBERS: usize = 9;
 const DROPS: usize = 8;
 

@@ -21,8 +21,8 @@ pub fn known(address: IpAddr) -> Result<Option<[u8; 6]>, NetError> {
     Ok(in_table(&table, address))
 }
 
-/// Returns the error message that the hardware address of `server` is not known, for a user who can
-/// state the hardware address.
+/// Returns the error message that the hardware address of `server` is not known, with advice to
+/// state it.
 #[must_use]
 pub fn unknown(server: IpAddr) -> String {
     format!(

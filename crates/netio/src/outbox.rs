@@ -1,5 +1,5 @@
-//! Messages of a load generator on their way into the kernel, each with a number, which
-//! distinguishes sent and refused ones. Budget: one `sendmmsg` and one clock reading per flush;
+//! Messages of a load generator on their way into the kernel, each with a number by which the sent
+//! and the refused ones are reported. Budget: one `sendmmsg` and one clock reading per flush;
 //! nothing is allocated after construction.
 
 use std::io;
@@ -41,7 +41,7 @@ pub struct MessageOutbox {
     sources: Vec<SendSource>,
     carrier: OutboxBatch,
     numbers: Vec<u64>,
-    /// Number of the first slot whose message was neither sent nor refused.
+    /// Number of the first slot in the batch whose message was neither sent nor refused.
     settled: usize,
 }
 
@@ -99,7 +99,7 @@ impl MessageOutbox {
         }
     }
 
-    /// Returns true while the outbox sends messages in groups (`UDP_SEGMENT`).
+    /// Returns true while the outbox sends messages of equal size in groups (`UDP_SEGMENT`).
     #[must_use]
     pub const fn segmentation(&self) -> bool {
         match &self.carrier {

@@ -4,8 +4,8 @@
 /// Permissions that new files of a daemon never have: writing by the group, anything by others.
 const WITHHELD: libc::mode_t = 0o027;
 
-/// Withholds from new files of this process the permissions that Kea withholds: writing by the
-/// group and everything by others. A file mode mask (umask) that withholds more stays.
+/// Withholds from new files of this process the permissions that Kea withholds (umask 027): writing
+/// by the group and everything by others. A file mode mask (umask) that withholds more stays.
 pub fn restrict_umask() {
     // SAFETY: no pointers, and the call cannot fail.
     unsafe {

@@ -8,7 +8,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::check;
 
-/// Largest number of ready descriptors that one look reports; the next look reports the others.
+/// Largest number of ready descriptors that one call of [`ReadyList::look`] reports; the next call
+/// reports the others.
 const LOOK_MAX: usize = 64;
 
 /// List of file descriptors to wait for, each with a number that its owner chooses. A closed

@@ -16,7 +16,8 @@ pub const DEFAULT_SLOTS: usize = 64;
 /// Default size of a slot of a [`RecvBatch`] in bytes: the largest UDP payload of a 1,500-byte
 /// frame fits.
 pub const DEFAULT_SLOT_BYTES: usize = 2_048;
-/// Number of slots of a coalescing [`RecvBatch`]; each holds a train of datagrams.
+/// Number of slots of a coalescing [`RecvBatch`]; each holds a train: datagrams that the kernel
+/// joined (`UDP_GRO`).
 const TRAIN_SLOTS: usize = 16;
 const TRAIN_BYTES: usize = 65_536;
 /// Largest number of datagrams that the kernel joins to a train (`UDP_GRO_CNT_MAX`).
@@ -77,8 +78,9 @@ impl RecvBatch {
         Self::build(slots, slot_bytes, false)
     }
 
-    /// Creates a pool for a socket with `coalesce` set: slots of 64 KiB whose trains are split
-    /// again, so one call may yield up to 1,024 datagrams. The pool takes 1 MiB.
+    /// Creates a pool for a socket with `coalesce` set: slots of 64 KiB, whose trains (datagrams
+    /// that the kernel joined) are split again, so one call may yield up to 1,024 datagrams. The
+    /// pool takes 1 MiB.
     #[must_use]
     pub fn coalescing() -> Self {
         Self::coalescing_into(TRAIN_SLOTS)
@@ -120,7 +122,8 @@ impl RecvBatch {
         Ok(self.datagrams.len())
     }
 
-    /// Records the positions of the datagrams in slot `slot`, several for a train.
+    /// Records the positions of the datagrams in slot `slot`, several for a train (datagrams that
+    /// the kernel joined).
     fn record_datagrams(&mut self, slot: usize) {
         let Some(received) = self.slots.received_len(slot) else {
             self.truncated += 1;

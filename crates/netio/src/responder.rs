@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::send::SendCounts;
 use crate::{Clock, InboundDatagram, PollFd, RecvBatch, SendBatch, UdpSocket, poll};
 
-/// Interval in nanoseconds at which an idle responder checks its stop flag.
+/// Interval in nanoseconds at which an idle responder checks whether it must stop.
 const STOP_CHECK_NS: u64 = 20_000_000;
 /// Time in nanoseconds to wait for a full socket before replies are given up.
 const STALL_NS: u64 = 1_000_000;
@@ -95,8 +95,8 @@ pub struct ResponderCounts {
 pub struct Loop {
     /// Number of datagrams per receive call without segmentation, 1 to [`BATCH_MAX`].
     pub batch: usize,
-    /// True to group replies to one source (`UDP_SEGMENT`) and to receive trains (`UDP_GRO`); the
-    /// socket must have been opened with `coalesce`.
+    /// True to group replies to one source (`UDP_SEGMENT`) and to receive datagrams that the kernel
+    /// joined (`UDP_GRO`); the socket must have been opened with `coalesce`.
     pub segmentation: bool,
     /// True if the responder's thread polls without ever sleeping.
     pub busy: bool,

@@ -1,4 +1,5 @@
-//! Routes of the kernel to an address: the own address, and the longest packet. Nothing is sent.
+//! Routes of the kernel to an address: the own address on the route, and the longest packet.
+//! Nothing is sent.
 #![allow(unsafe_code, reason = "connect, getsockopt")]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -6,8 +6,8 @@ use std::io;
 
 use crate::{check, stdout};
 
-/// Escape sequence that switches to the alternate screen and hides the cursor; the next constant
-/// switches back.
+/// Escape sequence (ECMA-48) that switches to the alternate screen and hides the cursor; the next
+/// constant switches back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 /// Escape sequence that moves to the first line; the next constants erase to the end of the line

@@ -17,8 +17,8 @@ use crate::name::{NAME_BYTES, SocketAddressBuffer};
 use crate::slab::Slab;
 use crate::udp::DatagramSocket;
 
-/// Largest number of datagrams that one message header may carry (`UDP_MAX_SEGMENTS` of older
-/// kernels).
+/// Largest number of datagrams that one message header of `sendmmsg(2)` may carry with
+/// `UDP_SEGMENT` (`UDP_MAX_SEGMENTS` of older kernels).
 const GROUP_DATAGRAMS: usize = 64;
 /// Largest UDP payload over IPv4 in bytes, into which a group of datagrams as a whole must fit.
 const GROUP_BYTES: usize = 65_507;
@@ -72,14 +72,15 @@ struct BatchDatagram {
     ecn: u8,
 }
 
-/// Group of neighbouring datagrams in a [`SendBatch`] that share one message header.
+/// Group of neighbouring datagrams in a [`SendBatch`] that share one message header
+/// (`UDP_SEGMENT`).
 #[derive(Clone, Copy)]
 struct DatagramGroup {
     first: usize,
     count: usize,
     segment: usize,
     bytes: usize,
-    /// True after a shorter last datagram, which ends the group.
+    /// True if the group's last datagram is shorter than the others, so that none may follow.
     closed: bool,
 }
 
@@ -266,7 +267,7 @@ impl SendBatch {
         self.items.len() == self.headers.len()
     }
 
-    /// Writes the message headers of the groups that were not sent.
+    /// Writes the message headers (`struct msghdr`) of the groups that were not sent.
     fn prepare(&mut self) {
         for index in self.next..self.groups.len() {
             let group = self.groups[index];

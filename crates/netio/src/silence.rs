@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::own_endpoint;
 
-/// Time to wait for an error of the network after the datagram was sent.
+/// Time to wait for the network's error (ICMP) after the datagram was sent.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Sends an empty datagram to `server`, from the address `local` if there is one, and returns the
-/// text of the network's error; `None` if there is no error.
+/// text of the network's error (ICMP); `None` if none comes.
 #[must_use]
 pub fn cause(server: SocketAddr, local: Option<IpAddr>) -> Option<String> {
     // A connected socket gets the errors that an ICMP message carries (udp(7)).

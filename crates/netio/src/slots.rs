@@ -18,7 +18,8 @@ pub(crate) struct MessageSlots<N: Copy> {
     names: Slab<N>,
     vectors: Slab<libc::iovec>,
     headers: Slab<libc::mmsghdr>,
-    /// Number of message headers that the last receiving call overwrote.
+    /// Number of message headers (`struct msghdr`) that the kernel overwrote in the last receiving
+    /// call.
     filled: usize,
 }
 

@@ -1,12 +1,12 @@
 //! Steering of datagrams between the sockets that share a port: a classic BPF program chooses the
-//! socket from the payload (`SO_ATTACH_REUSEPORT_CBPF`, `socket(7)`). The choice is a hint: it
-//! determines only the warm cache and the queue of a datagram.
+//! socket from the payload (`SO_ATTACH_REUSEPORT_CBPF`, `socket(7)`). The choice is a hint: every
+//! socket can serve every datagram, but the caches of one processor may be warmer.
 
 use std::io;
 
 use crate::{UdpSocket, filter};
 
-/// Multiplicative constant of Knuth, which spreads ascending addresses over the sockets.
+/// Constant of Knuth's multiplicative hashing, which spreads ascending addresses over the sockets.
 const SPREAD: u32 = 0x9e37_79b1;
 
 pub(crate) const fn instruction(code: u32, k: u32) -> libc::sock_filter {
@@ -224,10 +224,11 @@ mod tests {
     use crate::{PollFd, RecvBatch, UdpOptions, poll};
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-    /// Timeout that no test reaches on any machine.
+    /// Timeout in nanoseconds that no test reaches on any machine.
     const LONG_NS: u64 = 300_000_000_000;
 
-    /// Keeps the calling thread on one processor: loopback keeps the order of what that one sends.
+    /// Binds the calling thread to one processor: loopback keeps the order of the datagrams that
+    /// one processor sends.
     fn stay_on_one_processor() {
         let cpu = *crate::thread::allowed_cpus().unwrap().last().unwrap();
         crate::thread::pin_to_cpu(cpu).unwrap();
@@ -308,7 +309,8 @@ mod tests {
         assert!(a.is_empty() || b.is_empty(), "one flow stays together: {} {}", a.len(), b.len());
     }
 
-    /// Returns the messages that reach the first and the second of two sockets.
+    /// Returns those messages of `sent` that reach the first and those that reach the second of two
+    /// sockets.
     fn split_by_kind(beginning: ExchangeStartTest, sent: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
         let ip = Ipv4Addr::LOCALHOST.into();
         let steer =

@@ -44,8 +44,8 @@ pub struct UdpOptions {
     /// Option `SO_TIMESTAMPNS`: deliver the time when the kernel received each datagram (wall
     /// clock).
     pub kernel_times: bool,
-    /// Option `UDP_GRO`: the kernel delivers trains of equal-sized datagrams in one piece. Use it
-    /// with [`crate::RecvBatch::coalescing`] only.
+    /// Option `UDP_GRO`: the kernel delivers trains, consecutive datagrams of equal size, in one
+    /// piece. Use it with [`crate::RecvBatch::coalescing`] only.
     pub coalesce: bool,
 }
 
@@ -293,8 +293,8 @@ impl UdpSocket {
         self.set(level, libc::IPV6_MULTICAST_HOPS, hops.into())
     }
 
-    /// Makes the kernel deliver trains of datagrams on the open socket, as [`UdpOptions::coalesce`]
-    /// does.
+    /// Makes the kernel deliver trains (consecutive datagrams in one piece, `UDP_GRO`) on the open
+    /// socket, as [`UdpOptions::coalesce`] does.
     ///
     /// # Errors
     ///

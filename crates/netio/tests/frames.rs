@@ -17,9 +17,9 @@ use super::packet::tx_dropped;
 
 const NEAR: &str = "near0";
 const FAR: &str = "far0";
-/// Address of the near end.
+/// Address of the near end of the veth pair.
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
-/// Address of a station behind the far end.
+/// Address of a station behind the far end of the veth pair.
 const THEIRS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 5);
 const LONG_NS: u64 = 300_000_000_000;
 
@@ -71,8 +71,8 @@ fn sender(name: &str) -> FrameSender {
     FrameSender::open(&interface::named(name).unwrap()).unwrap()
 }
 
-/// Sends `frame`, again if the processor's queue of packets was full: other namespaces fill it,
-/// too.
+/// Sends `frame`, and again if the kernel dropped it because the processor's queue of packets was
+/// full: other namespaces fill it, too.
 fn send(sender: &mut FrameSender, frame: &[u8]) {
     let dropped = || tx_dropped(NEAR) + tx_dropped(FAR);
     loop {
@@ -86,7 +86,8 @@ fn send(sender: &mut FrameSender, frame: &[u8]) {
     }
 }
 
-/// Returns the only frame to come.
+/// Waits for the only frame to come, and returns it with its unfinished checksum and its train, if
+/// any.
 fn wait_for(receiver: &mut FrameReceiver) -> (Vec<u8>, Option<PendingChecksum>, Option<Train>) {
     assert_eq!(poll(&mut [PollFd::readable(receiver)], Some(LONG_NS)).unwrap(), 1);
     assert_eq!(receiver.receive().unwrap(), 1);
@@ -127,7 +128,7 @@ fn datagram(port: u16) -> Vec<u8> {
     octets
 }
 
-/// Returns all frames that come until `last` does.
+/// Returns all frames that come until the frame `last` does.
 fn until(receiver: &mut FrameReceiver, last: &[u8]) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = Vec::new();
     while all.last().is_none_or(|octets| octets != last) {
@@ -244,7 +245,7 @@ fn xdp_sender(name: &str, slots: usize) -> Option<XdpSender> {
     }
 }
 
-/// Returns a frame of `len` bytes that no other number has.
+/// Returns a frame of `len` bytes that contains `number`, so that no other frame is equal.
 fn numbered(number: u32, len: usize) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 5, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
     frame.extend(number.to_be_bytes());
@@ -257,7 +258,7 @@ fn queue(sender: &mut XdpSender, frame: &[u8]) {
     sender.commit(frame.len());
 }
 
-/// Flushes until nothing is left; returns the number of frames that left.
+/// Flushes the sender until it holds no frame; returns the number of frames that left.
 fn flush_all(sender: &mut XdpSender) -> usize {
     let mut sent = 0;
     loop {

@@ -54,8 +54,8 @@ fn open(address: Ipv6Addr, scope: u32, port: u16) -> (UdpSocket, SocketAddrV6) {
     (socket, bound)
 }
 
-/// Sends a datagram, again if the processor's queue of packets was full: other namespaces fill it,
-/// too.
+/// Sends a datagram, and again if the kernel dropped it because the processor's queue of packets
+/// was full: other namespaces fill it, too.
 fn send(from: &UdpSocket, octets: &[u8], to: SocketAddrV6, source: Option<SendSource>) {
     let dropped = || tx_dropped("one") + tx_dropped("two");
     let mut batch = SendBatch::new(1, 64, false);

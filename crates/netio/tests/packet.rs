@@ -22,9 +22,9 @@ const LONG_NS: u64 = 300_000_000_000;
 const EVERYONE: [u8; 6] = [0xff; 6];
 const NEAR: &str = "near0";
 const FAR: &str = "far0";
-/// Address of the near end.
+/// Address of the near end of the veth pair.
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
-/// Address of a station behind the far end.
+/// Address of a station behind the far end of the veth pair.
 const THEIRS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 5);
 
 fn ip(arguments: &str) {
@@ -78,7 +78,8 @@ fn packet_sockets(name: &str, count: u32) -> Vec<PacketSocket> {
     PacketSocket::open_group(&options(name), count).unwrap()
 }
 
-/// Opens a packet socket at the near end for unicast datagrams only.
+/// Opens a packet socket at the near end of the veth pair, with the filter `unicast` for unicast
+/// datagrams.
 fn packet_socket_for(unicast: Unicast<'_>) -> PacketSocket {
     let socket = PacketSocket::open_silent_group(&options(NEAR), 1).unwrap().remove(0);
     set_unicast(&socket, PORT, unicast).unwrap();
@@ -105,7 +106,7 @@ fn udp_sockets(count: u32, are_left: bool) -> Vec<UdpSocket> {
     sockets
 }
 
-/// Sender of packets out of the far end.
+/// Sender of frames out of the far end of the veth pair.
 struct FarEndSender {
     socket: PacketSocket,
     batch: PacketSendBatch,
@@ -161,7 +162,7 @@ fn sealed(from: Ipv4Addr, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Splits `packet` into two fragments (RFC 791 §3.2).
+/// Splits the IPv4 packet `packet` into two fragments (RFC 791 §3.2).
 fn fragments(packet: &[u8]) -> [Vec<u8>; 2] {
     let (header, data) = packet.split_at(20);
     let at = data.len() / 16 * 8;
@@ -181,8 +182,8 @@ fn fragments(packet: &[u8]) -> [Vec<u8>; 2] {
     [fragment(0x2000, &data[..at]), fragment((at / 8) as u16, &data[at..])]
 }
 
-/// Sends a broadcast with a VLAN tag out of the far end, as a whole frame. VLAN 0 is a priority
-/// tag: the frame belongs to no VLAN (IEEE 802.1Q).
+/// Sends a broadcast with a VLAN tag out of the far end of the veth pair, as a whole frame. VLAN 0
+/// is a priority tag: the frame belongs to no VLAN (IEEE 802.1Q).
 fn send_tagged(vlan: u16, payload: &[u8]) {
     let mut octets = [0; 200];
     let header = ethernet::EthernetHeader {
@@ -241,7 +242,7 @@ fn datagrams(socket: &UdpSocket, expected: usize) -> Vec<Vec<u8>> {
     }
 }
 
-/// Returns the datagrams that each socket gets of `expected` ones that they share.
+/// Returns the datagrams that each of `sockets` gets of `expected` ones that they share.
 fn shared(sockets: &[UdpSocket], expected: usize) -> Vec<Vec<Vec<u8>>> {
     let mut payloads = vec![Vec::new(); sockets.len()];
     while payloads.iter().map(Vec::len).sum::<usize>() < expected {
@@ -478,7 +479,7 @@ fn unicast_datagrams_reach_one_of_both_kinds_of_socket_by_what_they_hold() {
     });
 }
 
-/// A datagram that may be for either kind of socket.
+/// Datagram that either a packet socket or a UDP socket has to receive, by its address.
 struct UnicastCase {
     number: u8,
     from: Ipv4Addr,
@@ -522,7 +523,8 @@ fn as_many_addresses_as_a_filter_has_room_for_are_told_apart() {
     }
 }
 
-/// Sets the filters for a thousand addresses, with ours at one position among them.
+/// Checks that filters for a thousand addresses tell ours apart, which is at the position `at`
+/// among them.
 fn the_address_at_is_told_apart(at: usize) {
     let first = Ipv4Addr::new(10, 8, 0, 0).to_bits();
     let mut addresses: Vec<_> = (0..1_000).map(|n| Ipv4Addr::from_bits(first + n)).collect();

@@ -119,10 +119,10 @@ pub struct TrafgenArgs {
     pub(crate) notouch_irq: bool,
 }
 
-/// Processors that frames are sent from.
+/// Processors whose threads send frames, as a flag of the command line selects them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cpus {
-    /// First processors of the machine, this many.
+    /// Number of processors, the first ones of the machine.
     Count(usize),
     /// Processors from one number to another, both included.
     Range(u32, u32),

@@ -18,9 +18,10 @@ use crate::schedule::FrameSchedule;
 struct CaptureCounts {
     /// Number of all packets of the capture.
     read: usize,
-    /// Number of packets without bytes.
+    /// Number of packets of the capture without any bytes.
     empty: usize,
-    /// Numbers of frames longer than the interface accepts, and shorter than an Ethernet header.
+    /// Number of frames longer than the interface accepts; the next field counts frames shorter
+    /// than an Ethernet header.
     too_long: usize,
     too_short: usize,
     /// Numbers of packets that are left out, by the reasons of [`SkipReason::ALL`].
@@ -85,10 +86,10 @@ impl CaptureCounts {
     }
 }
 
-/// Reads the packets of a capture. An Ethernet frame is sent as it is; an IP packet of any other
-/// link gets the Ethernet header that the packet language puts below it. When packets are sent
-/// repeatedly, the time from the last packet to the first is the mean gap. An interface accepts IP
-/// packets of at most `mtu_bytes`.
+/// Reads the packets of a capture. An Ethernet frame is sent unchanged; an IP packet of any other
+/// link gets the Ethernet header that the packet language gives to IP by default. When packets are
+/// sent repeatedly, the time from the last packet to the first is the mean gap. An interface
+/// accepts IP packets of at most `mtu_bytes`.
 ///
 /// # Errors
 ///

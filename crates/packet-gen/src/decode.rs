@@ -34,7 +34,7 @@ enum NextHeaderKind {
     Dns,
 }
 
-/// IP header below a transport header, needed for the transport checksum.
+/// IP header before a transport header, whose addresses the transport checksum covers.
 #[derive(Clone, Copy)]
 enum EnclosingIpHeader {
     V4 { at: usize, end: usize },
@@ -181,7 +181,8 @@ fn ip6(frame: &[u8], at: usize, text: &mut String) -> Option<(NextHeaderKind, us
     Some((NextHeaderKind::Protocol(head[6], EnclosingIpHeader::V6 { at, end }), at + 40))
 }
 
-/// Returns true if the checksum of the transport header at offset `at` of the frame is right.
+/// Returns true if the checksum of the transport header (UDP, TCP, ICMP) at offset `at` of the
+/// frame is right.
 fn is_right(protocol: u8, carrier: EnclosingIpHeader, frame: &[u8], at: usize) -> bool {
     let (EnclosingIpHeader::V4 { end, .. } | EnclosingIpHeader::V6 { end, .. }) = carrier;
     let Some(segment) = frame.get(at..end) else { return false };

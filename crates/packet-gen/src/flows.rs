@@ -1,5 +1,5 @@
-//! Choice of frames that can be segments of one UDP datagram: those of one UDP/IP flow and of one
-//! length, whose headers differ only in fields that segmentation writes anew.
+//! Choice of frames that can be sent as segments of one larger UDP datagram: those of one UDP/IP
+//! flow and of one length, whose headers differ only in fields that segmentation writes anew.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,14 +13,14 @@ use crate::stream;
 
 /// Offset of the IP header in an Ethernet frame without tags, in bytes.
 pub(crate) const NETWORK_AT: usize = ethernet::HEADER_LEN;
-/// Offset in the frame of the IPv4 identification, which each segment gets anew; the next constant
-/// is that of the IPv4 checksum.
+/// Offset in the frame of the IPv4 identification, which each segment gets anew, in bytes; the next
+/// constant is the offset of the IPv4 checksum.
 const ID_AT: usize = NETWORK_AT + 4;
 const HEADER_SUM_AT: usize = NETWORK_AT + 10;
 /// Offset of the checksum in a UDP header, in bytes.
 pub(crate) const UDP_SUM_AT: usize = 6;
-/// Number of frames of each packet that [`Flows::from_packets`] checks: a checksum that is not
-/// recomputed is wrong in the second frame.
+/// Number of frames of each packet that [`Flows::from_packets`] checks: if a checksum is not
+/// recomputed, it is wrong in the second frame.
 const FRAMES: usize = 3;
 /// Largest number of packets that an error message names.
 const NAMED: usize = 3;

@@ -12,7 +12,7 @@ use crate::stream::FrameStream;
 
 /// Bytes before the records of a capture file.
 const FILE_HEADER_BYTES: usize = 24;
-/// Number of frames that are collected in memory before they are written to the file.
+/// Number of frames that the writer collects in memory before it writes them to the file.
 const CHUNK_FRAMES: u64 = 4_096;
 
 /// Writes `count` frames as a capture in the byte order and resolution of common tools; the time of

@@ -11,13 +11,15 @@ use base::Histogram;
 use crate::report::{Gaps, LatenessSummary};
 use crate::schedule::FrameSchedule;
 
-/// Greatest lateness or gap that the histograms resolve, in nanoseconds; longer ones count as this.
+/// Greatest lateness or gap between frames that the histograms resolve, in nanoseconds; longer ones
+/// count with this value.
 const LONGEST_NS: u64 = 60_000_000_000;
-/// Number of frames in a burst above which the burst is too long.
+/// Number of frames in a burst (frames at less than half of their scheduled gap) above which the
+/// burst is too long.
 pub(crate) const BURST_FRAMES: u64 = 4;
 
-/// Number of late frames that may leave at once: one more may follow close, as the last of them
-/// leaves after the first.
+/// Number of late frames that may leave at once: one less than a burst may have, because the next
+/// frame may follow closely.
 const AT_ONCE: u64 = BURST_FRAMES - 1;
 /// Lateness in nanoseconds above which frames leave as fast as they can.
 const HOPELESS_NS: u64 = 10_000_000;
@@ -144,8 +146,8 @@ struct LateFrameSpacing {
     last_due_ns: Option<u64>,
     /// Time in nanoseconds at which the leaky bucket is empty.
     empty_ns: u64,
-    /// Time in nanoseconds from which on the next frame may leave without making the burst of the
-    /// last batch longer.
+    /// Time in nanoseconds from which on the next frame may leave without extending the burst of
+    /// the last batch.
     apart_ns: u64,
     /// Least time per frame, in nanoseconds, that passing a batch to the kernel took.
     quickest_ns: u64,
@@ -276,9 +278,9 @@ mod tests {
     use super::*;
     use crate::schedule::parse_schedule;
 
-    /// Runs a thread on a clock that advances by `step_ns` for each reading and each batch of at
-    /// most `batch` frames. The clock jumps for the thread from `stall.0` to `stall.1`; the frames
-    /// of a batch leave at the same moment.
+    /// Simulates a sending thread on a clock that advances by `step_ns` for each reading and each
+    /// batch of at most `batch` frames. The clock jumps for the thread from `stall.0` to `stall.1`;
+    /// the frames of a batch leave at the same moment.
     fn run(
         schedule: &FrameSchedule,
         frames: u64,

@@ -34,7 +34,8 @@ impl PacketTemplate {
 pub(crate) struct Counter {
     pub(crate) at: usize,
     pub(crate) min: u8,
-    /// Number of the counter's values from `min` on, 1 to 256; negative only as a quirk of trafgen.
+    /// Number of the counter's values from `min` on, 1 to 256; negative only when trafgen 0.6.8 is
+    /// imitated.
     pub(crate) range: i32,
     pub(crate) step: u8,
     pub(crate) is_down: bool,

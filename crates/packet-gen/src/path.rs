@@ -1,4 +1,4 @@
-//! Paths by which frames reach an interface, with one common type.
+//! Paths by which frames reach an interface (AF_XDP, ring, `sendmmsg`), with one common type.
 
 use std::fmt;
 use std::io;
@@ -12,9 +12,9 @@ use crate::error::GeneratorError;
 use crate::flows::Flows;
 use crate::train::Trains;
 
-/// Number of frames of a batch.
+/// Number of frames of a batch, which one system call passes to the kernel.
 const BATCH: usize = 64;
-/// Size in bytes of a slot of a ring, unless frames are longer.
+/// Size in bytes of a slot of a transmit ring (`PACKET_TX_RING`), unless frames are longer.
 const SLOT_BYTES: usize = 2_048;
 /// Number of bytes of a ring's slot that the kernel uses.
 const SLOT_HEAD_BYTES: usize = 32;
@@ -33,11 +33,11 @@ pub enum PathKind {
     /// Automatic choice: AF_XDP if it can do all that the flags ask for; otherwise the ring, or
     /// `sendmmsg(2)` if no ring can be opened.
     Auto,
-    /// Ring of frames shared with the kernel (`PACKET_TX_RING`).
+    /// Path through a ring of frames shared with the kernel (`PACKET_TX_RING`).
     Ring,
-    /// System call `sendmmsg(2)`.
+    /// Path by the system call `sendmmsg(2)` on a packet socket.
     Plain,
-    /// AF_XDP socket.
+    /// Path through an AF_XDP socket of the interface.
     Xdp,
 }
 
@@ -154,8 +154,8 @@ impl SendPath {
     }
 
     /// Opens a path for each thread that sends frames of one flow as segments; `flows` has the
-    /// flows of each thread. The datagrams pass the queueing discipline: past it the kernel drops
-    /// those that the interface cannot cut up.
+    /// flows of each thread. The datagrams go through the queueing discipline: if they bypassed it,
+    /// the kernel would drop those that the interface cannot cut up.
     pub(crate) fn open_trains(
         interface: &Interface,
         flows: Vec<Flows>,

@@ -6,16 +6,16 @@
 
 /// Degree of the random generator's recurrence.
 const DEGREE: usize = 31;
-/// Second tap of the random generator's recurrence.
+/// Second tap of the random generator's recurrence (the exponent 3 in x^31 + x^3 + 1).
 const TAP: usize = 3;
-/// Number of values that are thrown away after seeding, ten for each place of the state.
+/// Number of values that are discarded after seeding, ten for each value of the state.
 const WARM_UP: usize = 10 * DEGREE;
 
 /// Seeded stream of random numbers of 31 bits, as `rand()` of the GNU C library returns them.
 #[derive(Clone, Debug)]
 pub struct LibcRandom {
     state: [u32; DEGREE],
-    /// Index of the oldest place of the state, which the next number replaces.
+    /// Index of the oldest value in the generator's state, which the next number replaces.
     at: usize,
 }
 

@@ -55,7 +55,7 @@ pub struct TrafgenReport {
 /// the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatenessSummary {
-    /// Lateness that half of the frames do not exceed, in microseconds.
+    /// Median of the frames' lateness, in microseconds: half of the frames do not exceed it.
     pub median_us: f64,
     /// Lateness that 99 of 100 frames do not exceed, in microseconds.
     pub p99_us: f64,
@@ -68,13 +68,13 @@ pub struct LatenessSummary {
 /// one datagram leave at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gaps {
-    /// Gap that half of the gaps do not exceed, in microseconds.
+    /// Median of the gaps between frames, in microseconds: half of the gaps do not exceed it.
     pub median_us: f64,
-    /// Gap that 90 of 100 gaps do not exceed, in microseconds.
+    /// Gap between frames that 90 of 100 gaps do not exceed, in microseconds.
     pub p90_us: f64,
-    /// Gap that 99 of 100 gaps do not exceed, in microseconds.
+    /// Gap between frames that 99 of 100 gaps do not exceed, in microseconds.
     pub p99_us: f64,
-    /// Longest gap in microseconds.
+    /// Longest gap between frames, in microseconds.
     pub max_us: f64,
     /// Share of the gaps that are inside bursts of more than four frames, 0 to 1. A frame is in a
     /// burst with the one before when less than half of the scheduled time was between them.

@@ -89,7 +89,7 @@ impl TrafgenOutput {
     }
 }
 
-/// Returns the text that the flags ask for instead of a run, such as an example packet file.
+/// Returns the text that the flags request instead of a run, such as an example packet file.
 fn text_instead(args: &TrafgenArgs) -> Option<String> {
     if args.example {
         return Some(EXAMPLE.to_owned());

@@ -139,7 +139,7 @@ pub enum FrameSchedule {
     Unpaced,
     /// Rates of the segments in frames per second: from, to, and the duration in nanoseconds.
     Rates(Vec<(f64, f64, u64)>),
-    /// Times of the packets of a capture.
+    /// Schedule by the times of a capture's packets.
     Times {
         /// Time of each packet in nanoseconds from the first one.
         offsets_ns: Vec<u64>,

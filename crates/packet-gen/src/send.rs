@@ -37,7 +37,7 @@ pub(crate) struct SendJob<'a> {
     /// Number of frames of all threads together; `None` for no end.
     pub(crate) count: Option<u64>,
     pub(crate) seed: u32,
-    /// True if all threads begin with the same random numbers.
+    /// True if all sending threads begin with the same random numbers, as in trafgen.
     pub(crate) same_streams: bool,
     pub(crate) is_shuffled: bool,
     pub(crate) path: PathOptions,
@@ -142,8 +142,8 @@ fn smoke(sending: &SendJob<'_>, signals: &Signals) -> Result<Option<Smoke>, Gene
     Ok(Some(smoke))
 }
 
-/// Returns the number of frames that thread `index` of `count` threads sends if all threads send
-/// `frames`.
+/// Returns the number of frames that thread `index` of `count` threads sends if all threads
+/// together send `frames`.
 const fn share(frames: u64, index: u64, count: u64) -> u64 {
     frames / count + (index < frames % count) as u64
 }

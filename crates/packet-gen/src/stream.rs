@@ -1,4 +1,4 @@
-//! Stream of the frames that a packet program describes, one after another.
+//! Stream of the frames that a packet program (a parsed packet file) describes, one after another.
 //!
 //! Budget: a packet without changes costs nothing; otherwise one random number per random byte, and
 //! 0.3 ns per byte that a checksum covers. Nothing is allocated after construction.

@@ -20,11 +20,12 @@ pub(crate) const TRAIN_FRAMES_MAX: usize = 64;
 /// Length in bytes of the longest IP packet.
 const PACKET_BYTES_MAX: usize = 65_535;
 
-/// Frames that wait to be sent, as trains.
+/// Frames that wait to be sent as trains: several of one UDP/IP flow as one large datagram.
 pub(crate) struct Trains {
     sender: Box<FrameSender>,
     flows: Flows,
-    /// Train that frames may still join; its bytes are in the sender's next slot.
+    /// Train (datagram of several frames) that further frames may still join; its bytes are in the
+    /// sender's next slot.
     open: Option<OpenTrain>,
     /// Number of frames of each datagram that was queued and has not left.
     waiting: VecDeque<u32>,
@@ -128,8 +129,9 @@ impl Trains {
     }
 }
 
-/// Changes the headers of a frame to those of the whole train: lengths, checksum of the IP header,
-/// and the sum of the pseudo-header instead of the UDP checksum.
+/// Changes the headers of a train's first frame to those of one datagram with all frames' payloads:
+/// lengths, checksum of the IP header, and the sum of the pseudo-header instead of the UDP
+/// checksum.
 fn seal(train: &mut [u8], flow: Flow) {
     let datagram_bytes = train.len() - flow.transport_at;
     let packet_bytes = train.len() - NETWORK_AT;

@@ -63,7 +63,7 @@ pub(crate) struct Worker<'a> {
     pub(crate) progress: &'a SendThreadCounters,
 }
 
-/// Result of one attempt to fill a batch of frames.
+/// Result of one attempt of a sending thread to fill a batch of frames.
 struct BatchFillResult {
     count: usize,
     /// Time in nanoseconds at which the next frame may leave, if it may not leave yet.

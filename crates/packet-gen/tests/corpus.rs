@@ -11,7 +11,7 @@ use packet_gen::language::{self, PacketParserSettings};
 
 use crate::reference::{FRAMES, hex, theirs, trafgen};
 
-/// The behaviour of trafgen with a file that it does not read as godwit does.
+/// Behaviour of trafgen with a file that it does not read as godwit does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deviation {
     Quirk,
@@ -23,7 +23,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
 }
 
-/// Returns the deviations by the names of the files.
+/// Returns trafgen's deviations, which `corpus/differs.txt` lists, by the names of the packet
+/// files.
 fn deviations() -> BTreeMap<String, Deviation> {
     let text = fs::read_to_string(folder().join("differs.txt")).expect("the list can be read");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -43,7 +44,7 @@ fn deviations() -> BTreeMap<String, Deviation> {
         .collect()
 }
 
-/// Returns the files by their names without the ending.
+/// Returns the texts of the packet files by their names without the ending.
 fn files() -> BTreeMap<String, String> {
     let entries = fs::read_dir(folder()).expect("the folder can be read");
     let paths = entries.map(|entry| entry.expect("an entry").path());

@@ -9,7 +9,7 @@ fn compile(text: &str) -> PacketProgram {
         .unwrap_or_else(|problems| panic!("{text}\n{}", problems[0]))
 }
 
-/// Returns the first `count` frames in hex.
+/// Returns the first `count` frames of the packet text `text` in hexadecimal digits.
 fn frames(text: &str, count: usize) -> Vec<String> {
     let program = compile(text);
     let mut stream = FrameStream::new(&program, None, program.random.clone(), false);
@@ -24,7 +24,7 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Returns all problems, as they are shown.
+/// Returns all problems of the packet text `text`, as users see them.
 fn problems(text: &str) -> Vec<String> {
     let problems = language::compile(text.as_bytes(), &PacketParserSettings::default());
     let problems = problems.expect_err("it has mistakes");
@@ -369,7 +369,7 @@ fn what_is_cut_or_surprising_is_warned_of() {
     assert_eq!(frame("{ 256, 0x1ff }"), "00ff");
 }
 
-/// Pieces of the language.
+/// Pieces of the packet language, from which a test makes random texts.
 const PIECES: &[&str] = &[
     "{",
     "}",

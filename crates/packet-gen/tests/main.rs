@@ -1,4 +1,4 @@
-//! The integration tests of `packet-gen`, one program: a module for each subject.
+//! Integration tests of `packet-gen`, one program: a module for each subject.
 
 mod allocation;
 mod corpus;

@@ -10,12 +10,12 @@ use crate::ethernet::{MacAddress, TYPE_IPV4};
 
 /// Length of an ARP message for IPv4 over Ethernet, in bytes.
 pub const LEN: usize = 28;
-/// ARP operation of a request.
+/// ARP operation of a request (RFC 826).
 pub const REQUEST: u16 = 1;
-/// ARP operation of a reply.
+/// ARP operation of a reply (RFC 826).
 pub const REPLY: u16 = 2;
 
-/// ARP hardware type of Ethernet.
+/// ARP hardware type of Ethernet (RFC 826).
 const ETHERNET: u16 = 1;
 /// Lengths field of an ARP message: length in bytes of a hardware address and of an IPv4 address,
 /// one byte each.

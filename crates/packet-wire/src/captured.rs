@@ -1,7 +1,7 @@
 //! Parser of captured packets down to their UDP datagrams, or to the reason why a packet has none.
 //!
-//! Checksums are not checked: in packets that a machine captures of its own, the interface fills
-//! them in later.
+//! The parser does not check checksums: in packets that a machine sends and captures itself, the
+//! interface fills them in later.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,7 +10,8 @@ use crate::link::{self, LinkError};
 use crate::pcap::CapturedPacket;
 use crate::protocol;
 
-/// Next-header numbers of IPv6 extension headers that the parser skips (RFC 8200 §4).
+/// Next-header numbers of the IPv6 extension headers that the parser skips (RFC 8200 §4):
+/// hop-by-hop options (here) and the next constants.
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;

@@ -3,8 +3,8 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// Internet checksum (RFC 1071) in progress. Pieces of the data are added in order; every piece but
-/// the last has an even length.
+/// Internet checksum (RFC 1071) in progress. Callers add pieces of the data in order; every piece
+/// but the last has an even length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChecksumAccumulator {
     total: u64,

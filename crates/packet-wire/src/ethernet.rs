@@ -13,13 +13,13 @@ pub const TAG_LEN: usize = 4;
 /// Greatest number of VLAN tags that the parser of Ethernet headers accepts.
 pub const TAGS_MAX: usize = 2;
 
-/// EtherType of IPv4.
+/// EtherType of IPv4 (RFC 894).
 pub const TYPE_IPV4: u16 = 0x0800;
-/// EtherType of ARP.
+/// EtherType of ARP (RFC 826).
 pub const TYPE_ARP: u16 = 0x0806;
 /// EtherType of a customer VLAN tag (IEEE 802.1Q).
 pub const TYPE_VLAN: u16 = 0x8100;
-/// EtherType of IPv6.
+/// EtherType of IPv6 (RFC 2464).
 pub const TYPE_IPV6: u16 = 0x86dd;
 /// EtherType of a service VLAN tag (IEEE 802.1ad).
 pub const TYPE_SERVICE_VLAN: u16 = 0x88a8;

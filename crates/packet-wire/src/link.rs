@@ -6,7 +6,7 @@ mod rare;
 
 use crate::pcap::LINK_ETHERNET;
 
-/// Link types by their numbers in capture files.
+/// Link types by their numbers in capture files: BSD loopback (here) and the next constants.
 const NULL: u32 = 0;
 const TOKEN_RING: u32 = 6;
 const ARCNET: u32 = 7;
@@ -64,7 +64,7 @@ const TYPES_MPLS: [u16; 2] = [0x8847, 0x8848];
 const TYPE_PPPOE: u16 = 0x8864;
 /// Smallest EtherType; smaller values of the field are lengths (IEEE 802.3).
 const TYPE_MIN: u16 = 0x0600;
-/// PPP protocol numbers of IP packets.
+/// PPP protocol numbers of IP packets: IPv4 (here) and IPv6.
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
 /// Greatest number of link headers inside one another, and of VLAN tags in a row, that the parser
@@ -175,7 +175,7 @@ fn word_little(octets: &[u8], at: usize) -> Result<u32, LinkError> {
     Ok(u32::from_le_bytes(*octets))
 }
 
-/// Returns `packet` if its first four bits name IPv4 or IPv6, else an error.
+/// Returns `packet` if its first four bits name IP version 4 or 6, else an error.
 fn by_version(packet: &[u8]) -> Result<&[u8], LinkError> {
     match packet.first().ok_or(LinkError::Truncated)? >> 4 {
         4 | 6 => Ok(packet),

@@ -9,12 +9,13 @@ use packet_wire::pcap::CaptureReader;
 use crate::frames::number;
 use crate::vectors::vector;
 
-/// The least number of bytes in front of the bytes of every record.
+/// Least number of bytes in front of the bytes of every record.
 const RECORD_HEAD_MIN: usize = 12;
-/// The bytes at the beginning of a file in which damage is likely to hit headers.
+/// Number of bytes at the beginning of a file in which damage is likely to hit headers.
 const HEADER_BYTES: u64 = 200;
 
-/// Returns a word that lengths, counts and numbers of interfaces are often compared with.
+/// Returns four bytes with a number that readers often compare lengths, counts and numbers of
+/// interfaces with.
 fn word(random: &mut Random, len: usize) -> [u8; 4] {
     let near = (len as u32).wrapping_add(random.below(16) as u32).wrapping_sub(8);
     let value = match random.below(6) {
@@ -28,7 +29,7 @@ fn word(random: &mut Random, len: usize) -> [u8; 4] {
     if random.below(2) == 0 { value.to_le_bytes() } else { value.to_be_bytes() }
 }
 
-/// Damages a file, which may become shorter or longer.
+/// Damages a capture file at random; it may become shorter or longer.
 fn damage(random: &mut Random, file: &mut Vec<u8>) {
     for _ in 0..=random.below(4) {
         if file.len() < 8 {
@@ -54,7 +55,7 @@ fn damage(random: &mut Random, file: &mut Vec<u8>) {
     }
 }
 
-/// Reads a file to its end; returns the number of records.
+/// Reads a capture file to its end; returns the number of records.
 fn read(file: &[u8]) -> usize {
     let Ok(reader) = CaptureReader::new(file) else { return 0 };
     let (mut records, mut octets) = (0, 0);

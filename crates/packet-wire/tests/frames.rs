@@ -13,7 +13,7 @@ pub(crate) fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// Writes a frame with a random payload; returns its endpoints and its length.
+/// Writes a sealed frame with a random payload into `buffer`; returns its endpoints and its length.
 fn sealed(random: &mut Random, buffer: &mut [u8]) -> (Endpoints, usize) {
     let payload_len = random.below(600) as usize;
     random.fill(&mut buffer[HEADROOM..HEADROOM + payload_len]);
@@ -33,7 +33,7 @@ fn sealed(random: &mut Random, buffer: &mut [u8]) -> (Endpoints, usize) {
     (endpoints, len)
 }
 
-/// Flips bits, cuts and overwrites a frame; returns its new length.
+/// Changes a frame at random: flips bits, cuts or overwrites it; returns its new length.
 fn mutate(random: &mut Random, frame: &mut [u8]) -> usize {
     let mut len = frame.len();
     for _ in 0..=random.below(3) {

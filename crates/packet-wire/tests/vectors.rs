@@ -13,7 +13,7 @@ use std::process::Command;
 use packet_wire::pcap::{self, ByteOrder, Resolution};
 use packet_wire::{ethernet, frame, ipv4, ipv6, udp};
 
-/// The columns of the text, in order.
+/// Columns of the committed texts: names of tshark's fields, in order.
 const FIELDS: &str = "frame.time_epoch frame.len eth.dst eth.src vlan.priority vlan.id ip.src \
     ip.dst ip.dsfield ip.id ip.flags.df ip.flags.mf ip.frag_offset ip.ttl ip.proto ip.hdr_len \
     ip.checksum.status ipv6.src ipv6.dst ipv6.tclass ipv6.flow ipv6.nxt ipv6.hlim udp.srcport \
@@ -23,7 +23,8 @@ pub(crate) fn vector(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors/packet").join(name)
 }
 
-/// Returns tshark's reading of `file`; `None` when tshark is not installed.
+/// Returns tshark's reading of the capture `file`, in the form of the committed texts; `None` when
+/// tshark is not installed.
 fn tshark(file: &std::path::Path) -> Option<String> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(file).args(["-T", "fields", "-E", "header=y", "-E", "separator=|"]);
@@ -50,7 +51,7 @@ fn hex(octets: &[u8]) -> String {
     })
 }
 
-/// Returns this crate's reading of one record, in tshark's words.
+/// Returns this crate's reading of one captured packet, by the names of tshark's fields.
 fn ours(record: &pcap::CapturedPacket<'_>) -> HashMap<&'static str, String> {
     let mut row = HashMap::new();
     row.insert(

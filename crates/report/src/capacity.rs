@@ -62,7 +62,7 @@ fn facts(chart: &CapacityChart) -> String {
     facts.join(" · ")
 }
 
-/// Returns the lines of the capacity chart with a value above 0.
+/// Returns the lines of the capacity chart that are drawn: those with a rate above 0.
 fn drawn(chart: &CapacityChart) -> Vec<&CapacityLine> {
     let has_points =
         |line: &&CapacityLine| line.cells.iter().any(|cell| cell.operations_per_s() > 0.0);
@@ -103,7 +103,7 @@ fn drawing(size: ChartWidth, chart: &CapacityChart) -> Markup {
     frame.svg(size.class(), "Operations per second against leases", "xy", &content)
 }
 
-/// Formats a rate on the axis of the capacity chart, most of whose rates are far below one.
+/// Formats a rate on the axis of the capacity chart, where many rates are far below 1 per second.
 fn rate_tick(rate: f64) -> String {
     if rate < 1.0 { format::trimmed(rate, 3) } else { format::axis_rate(rate) }
 }
@@ -114,7 +114,8 @@ fn plot_points(frame: &PlotArea, line: &CapacityLine) -> Vec<(f64, f64)> {
     line.cells.iter().map(position).collect()
 }
 
-/// Draws a level line at `rate`, that of a measured server, with its figure.
+/// Draws a level line in the capacity chart at `rate`, a measured server's operations per second,
+/// with its figure.
 fn measured(frame: &PlotArea, rate: f64) -> Markup {
     let y = frame.at_y(rate);
     let label = Label {

@@ -1,4 +1,4 @@
-//! Cards of the report: a server's figures, with the plan's headline figure first.
+//! Cards of the report, one per server: its figures, with the plan's headline figure first.
 
 use maud::{Markup, html};
 
@@ -6,7 +6,7 @@ use crate::{format, headline, plot, runs};
 use measure::plan::Headline;
 use measure::summary::{LatencyAt, LinkTraffic, RunSummary, ServerResult};
 
-/// Draws the card of a server: the plan's headline figure, then further ones.
+/// Draws the report's card of a server: the plan's headline figure, then further figures.
 pub(super) fn card(index: usize, result: &ServerResult, summary: &RunSummary) -> Markup {
     html! {
         article class={ "card " (plot::series_class(index)) } {
@@ -125,7 +125,8 @@ fn facts(result: &ServerResult, summary: &RunSummary) -> Markup {
     }
 }
 
-/// Draws the link's throughput at a server's highest rate; nothing if it was not counted.
+/// Draws the throughput of the link between generator and server at the server's highest rate;
+/// nothing if it was not counted.
 fn carried(carried: Option<LinkTraffic>) -> Markup {
     html! {
         @if let Some(carried) = carried {
@@ -150,7 +151,8 @@ fn latency(name: &str, at: Option<LatencyAt>) -> Markup {
     }
 }
 
-/// Draws the mark of series `index`, which identifies cards and lines without color.
+/// Draws the mark of series `index`, which identifies a server's card and chart lines without
+/// color.
 fn glyph(index: usize) -> Markup {
     html! {
         svg class="glyph" viewBox="-7 -7 14 14" aria-hidden="true" {

@@ -1,4 +1,5 @@
-//! Page of two results next to each other: whether they may be compared, the ratios, the figures.
+//! Page of `godwit lab compare`, two results next to each other: whether they may be compared, the
+//! ratios, the figures.
 
 use maud::{Markup, html};
 
@@ -72,7 +73,8 @@ fn verdict(comparison: &Comparison) -> Markup {
     }
 }
 
-/// Draws the verdict of the gate by its margin.
+/// Draws the verdict of the gate, whether the second result is worse than the first by more than
+/// the margin.
 fn by_margin(gate: &Gate) -> Markup {
     html! {
         section class="figures" data-gate=(gate.verdict.words()) {
@@ -144,7 +146,7 @@ fn ratio_rows(comparison: &Comparison) -> Vec<RatioRow> {
     rows
 }
 
-/// Returns the larger of the noise floors of both results.
+/// Returns the larger of the noise floors (differences of a server from itself) of both results.
 fn noise(comparison: &Comparison) -> Option<NoiseFloor> {
     let (a, b) = (comparison.a.noise?, comparison.b.noise?);
     Some(if a.typical_percent > b.typical_percent { a } else { b })

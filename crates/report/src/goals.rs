@@ -37,7 +37,7 @@ pub struct GoalChart {
     pub unit: &'static str,
     /// Goal of the measured values, in the chart's unit.
     pub goal: f64,
-    /// Least and largest accepted value, and the quantity that the range applies to.
+    /// Least and largest accepted value, and the name of the quantity that this range applies to.
     pub accepted: Option<(f64, f64, &'static str)>,
     /// Sets of measured values in the chart.
     pub sets: Vec<Set>,
@@ -156,7 +156,7 @@ fn drawing(chart: &GoalChart, size: ChartWidth) -> Markup {
     frame.svg(size.class(), &chart.heading, "xy", &content)
 }
 
-/// Draws set number `index` of `chart`: its name, its values and their mean.
+/// Draws the row of set `index` of `chart`: its name, its values and their mean.
 fn strip(
     frame: &PlotArea,
     size: ChartWidth,
@@ -200,7 +200,7 @@ fn strip(
     }
 }
 
-/// Statistics of the values of one set.
+/// Statistics of the values of one set of measurements.
 struct SetStatistics {
     mean: f64,
     /// Standard deviation of the set's values; `None` for one value.
@@ -248,7 +248,7 @@ fn table(chart: &GoalChart) -> Markup {
     }
 }
 
-/// Formats a measured value with four significant digits: those of 2007 have three.
+/// Formats a measured value with four significant digits; the published values of 2007 have three.
 fn value(value: f64) -> String {
     format::trimmed(format::significant(value, 4), 6)
 }

@@ -8,7 +8,7 @@ use measure::summary::{CurvePoint, LongTrial, RestartResult, RunSummary, ServerR
 /// Headline figure of a server in the form that people read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeadlineText {
-    /// Number of the headline figure, with its sign if it is a bound.
+    /// Number of the headline figure, after `≥` or `≤` if it is a bound.
     pub figure: String,
     /// Unit of the headline figure; empty where the number has it.
     pub unit: String,
@@ -80,8 +80,8 @@ pub fn headline_text(summary: &RunSummary, result: &ServerResult) -> Option<Head
     }
 }
 
-/// Returns the first start of the variant that represents the server of `result`, else of its
-/// fastest variant.
+/// Returns the first start of the variant (way to run it) that represents the server of `result`,
+/// else of its fastest variant.
 fn start<'s>(summary: &'s RunSummary, result: &ServerResult) -> Option<&'s Start> {
     let of_server =
         summary.starts.iter().filter(|of| of.server == result.server && of.took_s > 0.0);

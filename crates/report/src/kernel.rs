@@ -46,7 +46,8 @@ pub(super) fn section(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Returns the notes on each server as sentences: in how many trials, and from which rate on.
+/// Returns the notes on each server's trials as sentences: in how many trials, and from which rate
+/// on.
 fn notes(summary: &RunSummary) -> Vec<String> {
     let mut lines = Vec::new();
     let mut servers: Vec<&str> = Vec::new();

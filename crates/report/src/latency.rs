@@ -15,7 +15,8 @@ use measure::summary::{CurvePoint, RunSummary};
 /// are only in the table.
 const DRAWN_UP_TO: f64 = 1.35;
 
-/// Percentile of latencies: its name, the class of its dash, the function that reads it.
+/// Percentile of latencies in a chart: its name, the style class of its dashed line, the function
+/// that reads it.
 type Percentile = (&'static str, &'static str, fn(&LatencySummary) -> Option<f64>);
 
 /// Width of the longest name of a latency percentile, in the drawing's units.
@@ -33,8 +34,8 @@ fn drawn<'s>(line: &LoadCurveLine<'s>) -> Vec<&'s CurvePoint> {
     all.filter(|point| point.offered_per_s <= most && point.latency.p50_us.is_some()).collect()
 }
 
-/// Draws the chart of latencies, one panel per server; the limit responder's latencies are only in
-/// the table.
+/// Draws the chart of latencies, one panel per server; those of the limit responder (a program that
+/// returns every datagram) are only in the table.
 pub(super) fn chart(summary: &RunSummary) -> Markup {
     let mut lines = lines(summary);
     lines.retain(|line| line.class != LIMIT_CLASS);
@@ -99,8 +100,8 @@ fn plot_points(
     points.iter().filter_map(position).collect()
 }
 
-/// Draws the position of a server's highest confirmed rate; the area to the right of it is beyond
-/// the criterion.
+/// Draws the position of a server's highest confirmed rate in the chart of latencies; at rates to
+/// the right of it the server misses more exchanges than the plan's criterion allows.
 fn highest(frame: &PlotArea, line: &LoadCurveLine<'_>) -> Markup {
     let Some(rate) = line.highest_per_s else { return html! {} };
     let x = frame.at_x(rate);

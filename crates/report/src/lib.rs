@@ -56,7 +56,7 @@ const SERVED_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; scri
 const LIST_SCRIPT: &str = include_str!("list.js");
 const LIVE_SCRIPT: &str = include_str!("live.js");
 
-/// Scripts and content security policy of a page, by which pages differ apart from their words.
+/// Scripts and content security policy of a page, in which pages of reports differ.
 struct PageSettings {
     scripts: &'static [&'static str],
     policy: &'static str,

@@ -33,7 +33,8 @@ pub(super) const fn achieved_title(protocol: MeasuredProtocol) -> &'static str {
     if protocol.is_dhcp() { "achieved, leases/s" } else { "achieved, answers/s" }
 }
 
-/// Returns the lines of the load curve for all servers, the limit responder's last.
+/// Returns the lines of the load curve for all servers; the last is that of the limit responder, a
+/// program that returns every datagram.
 pub(super) fn lines(summary: &RunSummary) -> Vec<LoadCurveLine<'_>> {
     let drawn = |points: &'_ [CurvePoint], highest: Option<f64>| -> Vec<usize> {
         let most = highest.map_or(f64::INFINITY, |rate| rate * DRAWN_UP_TO);
@@ -137,11 +138,12 @@ fn plot_points(frame: &PlotArea, line: &LoadCurveLine<'_>) -> Vec<(f64, f64)> {
     line.points.iter().map(position).collect()
 }
 
-/// Distance above the chart's floor at which labels end, so that they do not cover the name of the
-/// region below the diagonal.
+/// Height above the chart's lower edge that labels of lines leave free for the name of the region
+/// below the diagonal, in the drawing's units.
 const REGION: f64 = 32.0;
 
-/// Draws the area in which more exchanges are missed than the criterion allows, below the diagonal.
+/// Draws the area in which more exchanges are missed than the plan's criterion allows, below the
+/// diagonal.
 fn loss_region(frame: &PlotArea, loss_percent: f64) -> Markup {
     let keep = 1.0 - loss_percent / 100.0;
     let (low, high) = frame.x.range();
@@ -169,7 +171,7 @@ fn loss_region(frame: &PlotArea, loss_percent: f64) -> Markup {
     }
 }
 
-/// Draws level lines at the servers' highest confirmed rates.
+/// Draws level lines at the servers' highest confirmed rates in the chart of the load curve.
 fn levels(frame: &PlotArea, lines: &[LoadCurveLine<'_>]) -> Markup {
     html! {
         @for (line, rate) in lines.iter().filter_map(|line| Some((line, line.highest_per_s?))) {
@@ -180,8 +182,8 @@ fn levels(frame: &PlotArea, lines: &[LoadCurveLine<'_>]) -> Markup {
     }
 }
 
-/// Returns the labels with the figures on level lines; on a phone with the names, as there is no
-/// room next to the lines.
+/// Returns the labels with the figures of the level lines at highest rates; in a narrow chart also
+/// with the servers' names, which have no room next to the lines.
 fn highest(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>]) -> Vec<Label> {
     let text = |line: &LoadCurveLine<'_>, rate| match size {
         ChartWidth::Wide => format!("{}/s", format::rate(rate)),
@@ -231,8 +233,8 @@ fn mark(
     .draw()
 }
 
-/// Returns the labels with every line's name next to its last point; on a phone only the names of
-/// lines without a level line.
+/// Returns the labels with every line's name next to its last point; in a narrow chart only the
+/// names of lines without a level line.
 fn names(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>]) -> Vec<Label> {
     lines
         .iter()

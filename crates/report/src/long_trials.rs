@@ -8,8 +8,8 @@ use crate::plot::{self, Axis, ChartWidth, PlotArea};
 use crate::scale::AxisScale;
 use measure::summary::{LongTrial, LongTrialPoint, RunSummary};
 
-/// Line next to that of completed exchanges in a long trial's chart: its class, and the count that
-/// it shows.
+/// Line of another count than completed exchanges in a long trial's chart: its style class, and the
+/// function that reads the count.
 type Other = (&'static str, fn(&LongTrialPoint) -> u64);
 
 const OTHERS: [Other; 4] = [
@@ -51,7 +51,8 @@ fn names(summary: &RunSummary) -> [String; 4] {
     ]
 }
 
-/// Returns the lines of a long trial's chart that are not 0 all the time, with their names.
+/// Returns the lines of the long trials' charts, next to that of completed exchanges, that are not
+/// 0 all the time, with their names.
 fn others(summary: &RunSummary) -> impl Iterator<Item = (Other, String)> {
     let points = || summary.long_trials.iter().flat_map(|trial| &trial.points);
     let is_there: Vec<bool> =
@@ -128,7 +129,7 @@ fn line(
     trial.points.iter().enumerate().filter_map(at).collect()
 }
 
-/// Shades the time of a long trial from when the pool is used up to the end.
+/// Shades the time of a long trial from when the server's address pool is used up to the end.
 fn shade(frame: &PlotArea, trial: &LongTrial) -> Markup {
     let c = format::coordinate;
     let from = trial.exhausted_s().map(|s| frame.at_x(s));
@@ -211,8 +212,8 @@ fn memory(size: ChartWidth, trial: &LongTrial, summary: &RunSummary) -> Markup {
     used(size, trial, summary, "server memory, MiB", most, mib)
 }
 
-/// Draws the chart of the server's use over the seconds of a long trial; nothing when it is
-/// unknown.
+/// Draws the chart of the server's use of processors or memory (`read`) over the seconds of a long
+/// trial; nothing when it is unknown.
 fn used(
     size: ChartWidth,
     trial: &LongTrial,

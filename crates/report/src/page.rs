@@ -50,8 +50,8 @@ pub fn theme_button() -> Markup {
     }
 }
 
-/// Returns the ratios that the run was made for: the first server of the plan over the second, in
-/// each store where the plan names several.
+/// Returns the ratios that the run was made for: the plan's first server over its second, in each
+/// lease store where the plan names several.
 fn main_ratios(summary: &RunSummary) -> impl Iterator<Item = (&Ratio, RatioInterval)> {
     let is_main = |ratio: &&Ratio| summary.plan.is_main_pair(&ratio.server, &ratio.to);
     let ratios = summary.ratios.iter().filter(is_main);
@@ -93,8 +93,8 @@ fn main_ratio(summary: &RunSummary, ratio: &Ratio, interval: RatioInterval) -> M
     }
 }
 
-/// Draws the headline of the report: the sentence with the ratio, or the subject of the figures if
-/// a ratio has no interval; then a card per server with the plan's headline figure.
+/// Draws the headline of the report: the sentence with the ratio of two servers, or the name of the
+/// headline figure if no ratio has an interval; then a card per server with that figure.
 pub(super) fn headline(summary: &RunSummary) -> Markup {
     let headline = summary.plan.headline;
     let is_rate = headline == Headline::HighestRate;
@@ -116,8 +116,8 @@ pub(super) fn headline(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Lists the variant of each server that has a curve, if the variant has a name: "kea:
-/// multi-threaded".
+/// Lists the variant (way to run it) of each server that has a load curve, if the variant has a
+/// name: "kea: multi-threaded".
 pub(super) fn variants(summary: &RunSummary) -> Option<String> {
     let with_variant = summary.results.iter().filter(|result| !result.variant.is_empty());
     let words: Vec<String> =
@@ -187,7 +187,7 @@ pub(super) fn method(summary: &RunSummary) -> Markup {
     }
 }
 
-/// Describes in which turns the servers are measured in parallel.
+/// Describes in which order the servers, which run in parallel, are loaded in turn.
 fn turns(plan: &Plan) -> Markup {
     let number = |value: f64| format::trimmed(value, 2);
     html! {
@@ -226,7 +226,7 @@ fn exchange(plan: &Plan) -> Markup {
     }
 }
 
-/// Words of the report for messages that leave as frames.
+/// Text of the report for messages that leave the generator as frames (AF_XDP).
 const AS_FRAMES: &str = "as frames that bypass the kernel's UDP, if there is a veth pair";
 
 /// Describes the load of the plan, clients or queries, in one clause.

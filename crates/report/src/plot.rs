@@ -9,13 +9,14 @@ use maud::{Markup, PreEscaped, html};
 use crate::format::coordinate as c;
 use crate::scale::AxisScale;
 
-/// Number of series in charts that differ in color, dash and mark.
+/// Number of series of a chart that differ in color, dash and mark.
 pub(super) const SERIES: usize = 12;
-/// Largest width of a character of a tick's label, in the drawing's units.
+/// Largest width of a character in the label of an axis's tick, in the drawing's units.
 const TICK_CHARACTER: f64 = 7.5;
-/// Largest width of a character of a label, in the drawing's units.
+/// Largest width of a character in the label of a line, in the drawing's units.
 const LABEL_CHARACTER: f64 = 9.0;
-/// Class of the limit responder's series in the style sheet.
+/// Class in the style sheet of the series of the limit responder, a program that returns every
+/// datagram.
 pub(super) const LIMIT_CLASS: &str = "limit";
 
 /// Returns the class of series `index` in the style sheet.
@@ -73,8 +74,8 @@ impl PlotArea {
         self.width - self.right
     }
 
-    /// Returns the horizontal position of the middle of `words` that is nearest to `x` and does not
-    /// cut them off.
+    /// Returns the horizontal position nearest to `x` for the middle of `words` at which the
+    /// drawing does not cut them off.
     fn within(&self, x: f64, words: &str) -> f64 {
         let half = words.chars().count() as f64 * TICK_CHARACTER / 2.0;
         x.min(self.width - half).max(half)

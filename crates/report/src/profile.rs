@@ -51,7 +51,7 @@ fn legend() -> Markup {
     }
 }
 
-/// Names the profile of a server: "echo at 21,000/s".
+/// Names the profile of a server by its rate: "echo at 21,000/s".
 fn name(of: &ServerProfile) -> String {
     format!("{} at {}/s", of.server, format::rate(of.offered_per_s))
 }
@@ -87,7 +87,8 @@ fn facts(profile: &Profile) -> String {
     )
 }
 
-/// Returns the doubts that a reader must know before believing the profile.
+/// Describes the defects of a profile that its reader must know, such as lost samples; `None`
+/// without any.
 fn doubts(profile: &Profile) -> Option<String> {
     let mut doubts = Vec::new();
     if profile.samples == 0 {
@@ -105,7 +106,8 @@ fn doubts(profile: &Profile) -> Option<String> {
     (!doubts.is_empty()).then(|| doubts.join(" "))
 }
 
-/// Draws the tables of one server's profiles, with a column for each of them.
+/// Draws the tables of functions and objects in one server's profiles, with a column for each
+/// profile.
 fn tables(profiles: &[ServerProfile]) -> Markup {
     let of = |top: fn(&measure::profile::Stacks) -> Vec<ProfileShare>| -> Vec<Vec<ProfileShare>> {
         profiles.iter().map(|of| top(&of.profile.stacks)).collect()

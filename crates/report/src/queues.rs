@@ -8,8 +8,8 @@ use crate::tables::server_drops;
 use measure::record::{Purpose, Qdisc, Queues};
 use measure::summary::{RunSummary, TrialRow};
 
-/// Returns the rows of trials for a line: its best confirmed trial, then the points of its load
-/// curve.
+/// Returns the trials of a server's variant (way to run it) that the section on queues shows: the
+/// best confirmed one, then those of its load curve.
 fn rows<'s>(summary: &'s RunSummary, server: &str, variant: &str) -> Vec<&'s TrialRow> {
     let of_it = || {
         summary.trials.iter().filter(|row| {
@@ -25,7 +25,8 @@ fn rows<'s>(summary: &'s RunSummary, server: &str, variant: &str) -> Vec<&'s Tri
     best.into_iter().chain(points).collect()
 }
 
-/// Draws the section on queues; nothing in plans that are not about queues.
+/// Draws the section on queues; nothing in plans that do not vary receive buffers or queueing
+/// disciplines.
 pub(super) fn section(summary: &RunSummary) -> Markup {
     html! {
         @if summary.trials.iter().any(|row| row.queues.is_some()) {
@@ -107,7 +108,7 @@ fn buffer(queues: &Queues) -> String {
     format::or_dash((queues.sockets > 0).then_some(range), |range| range)
 }
 
-/// Formats a size in bytes: `64 KiB`, `16 MiB`.
+/// Formats the size of a receive buffer in bytes: `64 KiB`, `16 MiB`.
 fn memory(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     if bytes < MIB {

@@ -140,8 +140,8 @@ impl RatioRowLayout {
         }
     }
 
-    /// Returns the distance of a row's interval below the middle of the row: on a phone the words
-    /// are above it.
+    /// Returns the distance of a row's interval below the middle of the row, in the drawing's
+    /// units: in a narrow chart the words are above the interval.
     const fn lift(self) -> f64 {
         match (self.size, self.is_long) {
             (ChartWidth::Wide, _) => 0.0,

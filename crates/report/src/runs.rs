@@ -1,5 +1,5 @@
-//! Chart of the runs of every server, each as its share of the server's mean: values that the mean
-//! is made of, dropped values, and their spread.
+//! Chart of the runs (whole measurements) of every server, each as its share of the server's mean:
+//! values that the mean is made of, dropped values, and their spread.
 
 use maud::{Markup, html};
 
@@ -136,8 +136,8 @@ fn drawing(size: ChartWidth, rows: &[ServerRunsRow<'_>]) -> Markup {
     frame.svg(size.class(), "Every run as a share of its server's mean", "xy", &content)
 }
 
-/// Draws the row of one server's runs: its interval as a band with the mean in it, its runs from
-/// top to bottom.
+/// Draws the row of one server's runs: the 95 % interval as a band with the mean in it, the runs
+/// from top to bottom.
 fn strip(
     frame: &PlotArea,
     size: ChartWidth,

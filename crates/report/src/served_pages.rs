@@ -13,7 +13,7 @@ const LINES: usize = 12;
 /// Data of the page with the list of stored runs.
 #[derive(Clone, Debug)]
 pub struct ListPage<'a> {
-    /// Name of the folder whose runs are listed, for people.
+    /// Name of the results folder whose runs are listed, for people.
     pub results: &'a str,
     /// Query by which the listed runs were filtered.
     pub query: &'a str,

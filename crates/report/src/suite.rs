@@ -87,7 +87,8 @@ const fn is_short(verdict: TargetVerdict) -> bool {
     matches!(verdict, TargetVerdict::Missed | TargetVerdict::MissedByFigure)
 }
 
-/// Draws the results of one plan of a suite as bars, with the limit.
+/// Draws the rates of one plan of a suite as bars, with that of the limit responder (a program that
+/// returns every datagram).
 fn plan(part: &PartResult) -> Markup {
     let most = part.lines.iter().filter_map(|line| line.leases_per_s).fold(0.0, f64::max);
     html! {

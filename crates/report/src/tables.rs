@@ -106,7 +106,8 @@ fn reasons(summary: &RunSummary) -> Markup {
     html! { (parts.join("; ")) @if !parts.is_empty() { "." } }
 }
 
-/// Draws the table of the costs of flushes during the run; nothing when they were not measured.
+/// Draws the table of the costs of flushes to the disks during the run; nothing when they were not
+/// measured.
 pub(super) fn flushes(summary: &RunSummary) -> Markup {
     let is_one = summary.flushes.windows(2).all(|pair| pair[0].disk == pair[1].disk);
     html! {

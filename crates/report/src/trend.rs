@@ -8,7 +8,7 @@ use crate::scale::AxisScale;
 use crate::{figure, format, page};
 use measure::stored::{StoredFigure, StoredRun, Trend};
 
-/// Share of the drawn range of values that is left free above and below.
+/// Share of the range of values that a trend's chart leaves free above and below.
 const MARGIN: f64 = 0.12;
 
 /// Returns the title of the browser's window with a trend.
@@ -45,7 +45,7 @@ pub(super) fn body(trend: &Trend) -> Markup {
     }
 }
 
-/// Draws the caveats that a reader must know before believing a slope of the trend.
+/// Draws the caveats about the trend, such as runs with another plan or machine than the last.
 fn caveats(trend: &Trend) -> Markup {
     let is_other = |run: &&StoredRun| {
         run.servers.iter().any(|figure| !trend.is_like_last(run, &figure.server))

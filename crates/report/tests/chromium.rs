@@ -1,7 +1,6 @@
-//! The report in a browser: its script runs without a complaint, its charts have the marks that the
-//! summary requires, and a phone need not scroll sideways.
-//!
-//! Skipped where Chromium is not installed, unless `GODWIT_REQUIRE_TOOLS=1`.
+//! Tests of the report in a browser: its script runs without a complaint, its charts have the marks
+//! that the summary requires, and a phone need not scroll sideways.  Skipped where Chromium is not
+//! installed, unless `GODWIT_REQUIRE_TOOLS=1`.
 
 use crate::browser;
 use std::collections::BTreeMap;
@@ -12,12 +11,12 @@ use measure::stored::{StoredRun, Trend};
 use measure::summary::{CurvePoint, RunSummary};
 use report::{render, render_trend};
 
-/// Observations of a browser of `width` pixels on the page.
+/// Observations of the probe about the report's page in a browser of `width` pixels.
 #[derive(Debug, serde::Deserialize)]
 struct ReportObservations {
     scroll_width: u32,
     client_width: u32,
-    /// Visible marks by chart.
+    /// Number of visible marks by chart.
     marks: BTreeMap<String, usize>,
     charts_without_words: usize,
     resources: usize,
@@ -70,7 +69,7 @@ fn browse(browser: &Path, name: &str, html: &str) -> (BTreeMap<u32, ReportObserv
     (serde_json::from_str(&json).expect("the shape of Seen"), console)
 }
 
-/// Returns the number of marks that each chart must show.
+/// Returns the number of marks that each chart of the report must show for `summary`.
 fn expected(summary: &RunSummary) -> BTreeMap<String, usize> {
     let within = |curve: &[CurvePoint], highest: Option<f64>, times: f64| {
         let most = highest.map_or(f64::INFINITY, |rate| rate * times);

@@ -1,5 +1,5 @@
-//! Two simulated results next to each other: their ratio, and every reason for which they may not
-//! be compared.
+//! Tests of the comparison of two simulated results: their ratio, and every reason for which they
+//! may not be compared.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use measure::statistics::RatioInterval;
 use measure::summary::{RunFigure, RunSummary, digest};
 use report::render_comparison;
 
-/// Measures Godwit and Kea; Godwit reaches `share` of its capacity.
+/// Measures Godwit and Kea in the simulated lab; Godwit reaches `share` of its capacity.
 fn measured(seed: u64, share: f64) -> RunSummary {
     let mut plan = full_plan();
     plan.seed = seed;
@@ -31,7 +31,8 @@ fn side_by_side(a: &RunSummary, b: &RunSummary) -> Comparison {
     compare(("results/a", a), ("results/b", b), false)
 }
 
-/// Returns the kinds of reasons against comparing A with B changed by `change`, and their words.
+/// Returns the kinds of reasons against comparing result A with result B, which `change` has
+/// changed, and the reasons' texts.
 fn reasons(change: impl FnOnce(&mut RunSummary)) -> (Vec<ReasonKind>, String) {
     let mut changed = B.clone();
     change(&mut changed);

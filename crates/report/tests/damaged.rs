@@ -1,5 +1,5 @@
-//! Result folders with a damaged file: unreadable files are refused, and readable ones give pages
-//! and comparisons without a panic, however little sense their numbers make.
+//! Tests of result folders with a damaged file: unreadable files are refused, and readable ones
+//! give pages and comparisons without a panic, however little sense their numbers make.
 //!
 //! `GODWIT_FUZZ_CASES=n` tries more, `GODWIT_SIM_SEED=s` starts elsewhere.
 
@@ -20,7 +20,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// Collects all values below `value`, as JSON pointers.
+/// Collects the JSON pointers of all values below `value`.
 fn pointers(value: &Value, path: &str, paths: &mut Vec<String>) {
     match value {
         Value::Object(map) => map.iter().for_each(|(key, value)| {
@@ -35,7 +35,7 @@ fn pointers(value: &Value, path: &str, paths: &mut Vec<String>) {
     paths.push(path.to_owned());
 }
 
-/// Returns another value, mostly of the same type.
+/// Returns a random value in place of `value`, mostly of the same type.
 fn other(random: &mut Random, value: &Value) -> Value {
     let numbers = [
         json!(0),
@@ -76,7 +76,8 @@ fn other(random: &mut Random, value: &Value) -> Value {
     }
 }
 
-/// Damages copies of `whole` and gives each to `look`, which returns true if it could be read.
+/// Damages copies of the document `whole` and passes each to `look`, which returns true if it could
+/// be read.
 fn damage(test: &str, whole: &Value, mut look: impl FnMut(Value) -> bool) {
     let (cases, seed) = (number("GODWIT_FUZZ_CASES", CASES), number("GODWIT_SIM_SEED", 1));
     let mut paths = Vec::new();

@@ -1,4 +1,4 @@
-//! The digest of simulated runs, whose truth is known.
+//! Tests of the digest (summary of a run's records) of simulated runs, whose truth is known.
 
 use crate::simulated::{Lab, MODELS};
 use base::Random;

@@ -1,5 +1,5 @@
-//! Every figure of every result of all shipped plans, compared with the records that it is made
-//! from. The second account here reads the records as JSON and knows one rule: an exchange is
+//! Tests of every figure of every result of all shipped plans, compared with the records that it is
+//! made from. The second account here reads the records as JSON and knows one rule: an exchange is
 //! carried when it is on time and not queued too long.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::simulated::{Lab, MODELS};
 
-/// Sums over the records of some trials.
+/// Sums over the records of some trials: exchanges, seconds, and processor time of the server.
 #[derive(Clone, Copy, Debug, Default)]
 struct RecordSums {
     due: u64,
@@ -57,7 +57,7 @@ fn same(actual: f64, truth: f64, what: &str) {
     assert!(off <= 1e-9 * truth.abs().max(1e-9), "{what}: {actual} of {truth}");
 }
 
-/// Returns the quantile of the latencies in the histograms of some trials, in microseconds.
+/// Returns the latency at `quantile` of the merged histograms of some trials, in microseconds.
 fn quantile(trials: &[&Value], quantile: f64) -> f64 {
     let mut entries: Vec<(u64, u64)> = Vec::new();
     for trial in trials {
@@ -111,7 +111,7 @@ fn measured(mut plan: Plan) -> (Vec<TrialRecord>, RunSummary) {
     (lab.trials, summary)
 }
 
-/// Groups the trials by points of the curve: at most 2 % apart.
+/// Groups the trials by points of the load curve: trials whose rates are at most 2 % apart.
 fn by_point<'t>(trials: &[&'t Value]) -> Vec<Vec<&'t Value>> {
     let rate = |trial: &Value| trial["rate_per_s"].as_f64().expect("it is there");
     let mut sorted = trials.to_vec();
@@ -202,8 +202,8 @@ fn attribute<'p>(mark: &'p str, name: &str) -> Option<&'p str> {
     mark.split_once(&format!("{name}=\""))?.1.split('"').next()
 }
 
-/// Checks that a mark is hollow exactly where its point missed the criterion, and shows the figures
-/// of the summary.
+/// Checks that a mark of the load curve is hollow exactly where its point missed the criterion, and
+/// shows the figures of the summary.
 fn check_page(summary: &RunSummary) {
     let page = render(summary);
     let limit = summary.plan.search.loss_percent;
@@ -237,7 +237,8 @@ fn check_page(summary: &RunSummary) {
     assert!(checked > 0, "{}", summary.plan.name);
 }
 
-/// Checks that list, trend, comparison and suite agree with the summary.
+/// Checks that the list of runs, the trend, the comparison and the suite's page agree with the
+/// summary.
 fn check_elsewhere(summary: &RunSummary) {
     let text = serde_json::to_string(summary).expect("it is there");
     let line =

@@ -1,5 +1,5 @@
-//! Profiles from perf's output to a page whose flame graphs can be searched, zoomed and compared
-//! with each other in a browser.
+//! Tests of profiles from perf's output to a page whose flame graphs can be searched, zoomed and
+//! compared with each other in a browser.
 //!
 //! The part with a browser is skipped where Chromium is not installed, unless
 //! `GODWIT_REQUIRE_TOOLS=1`.
@@ -102,11 +102,11 @@ fn profiles_in_plans_are_read_and_their_mistakes_are_placed() {
     );
 }
 
-/// Observations after each step.
+/// Observations of the probe after one step in the browser.
 #[derive(Debug, Deserialize)]
 struct FlameStepObservations {
     boxes: usize,
-    /// Left and right ends of the box of `flushed`, as shares of the drawing.
+    /// Left and right ends of the box of the function `flushed`, as shares of the drawing's width.
     ends: Option<(f64, f64)>,
     hits: usize,
     found: String,
@@ -207,7 +207,7 @@ fn story(browser: &std::path::Path, width: u32, page: &str) -> FlameGraphObserva
 }
 
 impl FlameGraphObservations {
-    /// Returns the step whose name begins with `step`.
+    /// Returns the observations after the step whose name begins with `step`.
     fn at(&self, step: &str) -> &FlameStepObservations {
         let step_found = self.steps.iter().find(|(name, _)| name.starts_with(step));
         step_found.unwrap_or_else(|| panic!("no step {step}")).1
@@ -221,7 +221,7 @@ impl FlameStepObservations {
     }
 }
 
-/// Returns the share of the samples of a profile whose stack has a word.
+/// Returns the share of a profile's samples whose stack contains the text `word`.
 fn share(summary: &RunSummary, profile: usize, word: &str) -> f64 {
     let stacks = &summary.profiles[profile].profile.stacks;
     let has = |position: usize| {

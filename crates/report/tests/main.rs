@@ -1,4 +1,4 @@
-//! The integration tests of `measure`, one program: a module for each subject.
+//! Integration tests of `report`, one program: a module for each subject.
 
 mod browser;
 mod chromium;

@@ -1,6 +1,6 @@
-//! Every page of a folder in headless Chromium, at the widths of a phone and of a desktop screen:
-//! nothing is cut off or covers something else, no mark is outside its chart, no chart is empty, no
-//! figure is no number.
+//! Tests of every page of a folder in headless Chromium, at the widths of a phone and of a desktop
+//! screen: nothing is cut off or covers something else, no mark is outside its chart, no chart is
+//! empty, no figure is no number.
 //!
 //! `cargo xtask pages FOLDER` names the folder, a lab's results for example; otherwise the test
 //! uses the pages of simulated results. Skipped where Chromium is not installed, unless
@@ -20,7 +20,7 @@ use report::{render, render_list, render_suite};
 /// Name of the environment variable for the folder.
 const FOLDER: &str = "GODWIT_PAGES";
 
-/// A page at one width.
+/// Observations of the probe about a page at one width.
 #[derive(Debug, serde::Deserialize)]
 struct PageObservations {
     charts: Vec<ChartObservations>,
@@ -88,7 +88,7 @@ const see = (page, view) => {
 };
 "##;
 
-/// Returns the faults of a page, and the number of its charts.
+/// Returns the faults of the page `html` at both widths, and the number of its charts.
 fn faults(browser: &Path, name: &str, html: &str) -> (Vec<String>, usize) {
     let (json, console) =
         browser::browse(browser, &format!("page-{name}"), html, &browser::widths::at_both(PROBE));
@@ -111,7 +111,7 @@ fn faults(browser: &Path, name: &str, html: &str) -> (Vec<String>, usize) {
     (faults, charts)
 }
 
-/// Collects the pages below `folder`, in order.
+/// Collects the paths of the pages below `folder` in `into`, in order.
 fn pages(folder: &Path, into: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

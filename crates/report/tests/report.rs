@@ -1,5 +1,5 @@
-//! The report as text: always the same bytes, no external content, no text that breaks out of its
-//! element.
+//! Tests of the report as text: always the same bytes, no external content, no text that breaks out
+//! of its element.
 //!
 //! `GODWIT_BLESS=1` writes the expected files anew, after which a person looks at the difference.
 
@@ -145,7 +145,7 @@ fn every_run_is_in_the_page_with_what_became_of_it() {
     assert!(!without.contains("data-chart=\"runs\"") && !without.contains("Tukey"));
 }
 
-/// Returns the page's headline.
+/// Returns the headline of the report's page for `summary`.
 fn headline(summary: &RunSummary) -> String {
     let page = render(summary);
     let (_, from) = page.split_once("<section class=\"headline\">").expect("the section");

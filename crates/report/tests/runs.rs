@@ -1,12 +1,13 @@
-//! Plans with runs in the simulated lab, whose truth is known: nine values, their mean without the
-//! best and the worst, and the treatment of unfinished runs.
+//! Tests of plans with several runs in the simulated lab, whose truth is known: nine values, their
+//! mean without the best and the worst, and the treatment of unfinished runs.
 
 use crate::simulated::{Lab, MODELS, ServerFault, full_plan};
 use measure::plan::{DroppedRuns, UnconfirmedRunRule};
 use measure::record::{LIMIT_SERVER, Purpose, RunRecord, TrialRecord};
 use measure::summary::{DroppedAs, RunFigure, RunState, RunSummary, ServerResult, digest};
 
-/// Measures Godwit and Kea nine times.
+/// Measures Godwit and Kea nine times in the simulated lab, with these faults of servers in some
+/// runs.
 fn measured(mishaps: &[(&'static str, u32, ServerFault)]) -> (Lab, RunSummary) {
     let mut lab = Lab::new(full_plan());
     lab.plan.curve.fractions = Vec::new();

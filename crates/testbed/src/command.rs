@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::error::TestbedError;
 
-/// Program with its arguments and additional environment variables.
+/// Command line: a program with its arguments and additional environment variables.
 ///
 /// Displays as one line for a shell, quoted where needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl CommandLine {
         self
     }
 
-    /// Adds one environment variable for the program to the lab's own environment.
+    /// Adds one environment variable to those that the program inherits from the lab.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.environment.push((name.into(), value.into()));

@@ -59,7 +59,8 @@ impl Debian13 {
         build.into_iter().chain(above).find_map(|folder| Self::at(&folder.join(FOLDER)))
     }
 
-    /// Returns the root folder of Debian 13 at the path `root` if it is complete.
+    /// Returns the root folder of Debian 13 at the path `root`, if that has the file
+    /// [`PACKAGES_FILE`].
     #[must_use]
     pub fn at(root: &Path) -> Option<Self> {
         root.join(PACKAGES_FILE).exists().then(|| Self { root: root.to_owned() })

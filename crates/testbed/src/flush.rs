@@ -1,5 +1,5 @@
-//! Cost of a small append on the disk: a durable store pays it for each of its commits, and its
-//! rates say little without it.
+//! Cost of flushing a small append to the disk: a durable lease store pays it for each of its
+//! commits, so its rates say little without this cost.
 //!
 //! To have read: fdatasync(2).
 

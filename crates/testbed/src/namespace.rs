@@ -6,8 +6,8 @@ use crate::command::CommandLine;
 use crate::error::TestbedError;
 use crate::registry::ip;
 
-/// Letters of the lab's network namespaces for further servers, each of which has a namespace to
-/// itself.
+/// Letters in the names of the lab's network namespaces for further servers, each of which has a
+/// namespace to itself.
 pub const FURTHER_SIDES: [char; 10] = ['g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p'];
 
 /// Returns the name of the lab's network namespace of `side` (`'s'`, `'c'` or a letter of

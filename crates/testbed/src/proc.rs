@@ -41,7 +41,8 @@ pub fn is_port_taken(port: u16) -> bool {
     })
 }
 
-/// Returns the local port in a row of the kernel's tables of sockets (proc_pid_net(5)).
+/// Returns the local port in `row`, a line of the kernel's tables of sockets such as
+/// `/proc/net/udp`.
 #[must_use]
 pub fn local_port(row: &str) -> Option<u16> {
     let (_, port) = row.split_whitespace().nth(1)?.rsplit_once(':')?;
@@ -64,8 +65,9 @@ pub fn processes() -> Vec<u32> {
     pids
 }
 
-/// Returns the time that each thread of process `pid` has waited for a processor so far: thread
-/// number and nanoseconds. Empty if the kernel does not count it.
+/// Returns the time that each thread of process `pid` has waited for a processor so far
+/// (`/proc/PID/task/TID/schedstat`): thread number and nanoseconds. Empty if the kernel does not
+/// count it.
 #[must_use]
 pub fn thread_waits_ns(pid: u32) -> Vec<(u32, u64)> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };

@@ -27,7 +27,8 @@ pub struct ChildProcess {
     name: String,
     stderr: PathBuf,
     status: Option<ExitStatus>,
-    /// True if the child process runs for as long as its standard input is open.
+    /// True if the child process ends when its standard input is closed
+    /// ([`ChildProcess::start_held`]).
     ends_with_stdin: bool,
 }
 
@@ -200,7 +201,8 @@ pub fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Sends the signal `signal` to every existing process of the process group `group`.
+/// Sends the signal `signal`, such as `TERM`, to every existing process of the process group
+/// `group`.
 pub(crate) fn signal_group(group: u32, signal: &str) {
     // `kill` of the shell always exists, and a missing group is not a failure.
     let script = format!("kill -s {signal} -- -{group}");
@@ -249,8 +251,8 @@ mod tests {
         path
     }
 
-    /// Variable for the process that runs only this test: in others, threads of other tests come
-    /// and go while they are pinned.
+    /// Environment variable that marks the process which runs only this test: in a process with
+    /// other tests, their threads come and go while it is pinned.
     const ALONE: &str = "GODWIT_PINNED_ALONE";
 
     #[test]

@@ -10,7 +10,7 @@ fn tc(namespace: &str) -> CommandLine {
 }
 
 /// Returns the reason why this machine has no queueing discipline `words` (in `tc`'s syntax, its
-/// kind first); `None` if it has it. The test uses the loopback interface of a namespace that ends
+/// kind first); `None` if it has it. The check uses the loopback interface of a namespace that ends
 /// with it.
 ///
 /// # Errors
@@ -31,8 +31,8 @@ pub fn missing_reason(words: &[&str]) -> Result<Option<String>, TestbedError> {
     }))
 }
 
-/// Sets the queueing discipline `words` for the outgoing packets of `interface` in `namespace`, in
-/// place of the present one; without words the kernel's default.
+/// Sets the queueing discipline `words` (in `tc`'s syntax) for the outgoing packets of `interface`
+/// in `namespace`, instead of the present one; without words the kernel's default.
 ///
 /// # Errors
 /// `tc` is missing or refuses.

@@ -72,7 +72,8 @@ impl Quota {
     }
 }
 
-/// Returns true if the unified hierarchy of control groups at `mount` controls processors.
+/// Returns true if the unified hierarchy of control groups (cgroup v2) at `mount` controls
+/// processors.
 fn has_processors(mount: &Path) -> bool {
     let controllers = fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
     controllers.split_whitespace().any(|name| name == "cpu")

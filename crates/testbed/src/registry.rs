@@ -19,7 +19,7 @@ use crate::quota;
 
 /// Maximum time that killed processes of a run may take to leave their control group.
 const GROUP_PATIENCE: Duration = Duration::from_secs(60);
-/// Maximum time that the child of a killed run may take to execute its program.
+/// Maximum time that a process just forked by a killed run may take to execute its program.
 const FORK_PATIENCE: Duration = Duration::from_secs(60);
 const GROUP_PAUSE: Duration = Duration::from_millis(10);
 
@@ -31,7 +31,7 @@ pub struct Registry {
     backlog_setting: PathBuf,
 }
 
-/// Resource that a run of the lab created.
+/// Resource that a run of the lab created and must remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CreatedResource {
     /// Network namespace of a run, by name, with the veth end inside.
@@ -250,7 +250,8 @@ impl Registry {
 
 /// Returns true if the run of process `pid` with the register's file `file` is alive; if not, takes
 /// the lock of the file. A child that a killed run has just forked holds the lock until it executes
-/// its program, so that the lock of a process that no longer exists is waited for.
+/// its program; so if process `pid` no longer exists, the function waits for the lock, and calls
+/// `pause` between tries.
 fn is_run_alive(pid: u32, file: &File, mut pause: impl FnMut()) -> bool {
     let until = Instant::now() + FORK_PATIENCE;
     while file.try_lock().is_err() {

@@ -25,12 +25,13 @@ pub struct SamplerTarget {
     /// Name of the interface that carries the datagrams, in the network namespace of the watched
     /// process.
     pub interface: String,
-    /// Further processes that work for the watched one, with their trees: a database, a second
-    /// server. Their processor time counts as its own, their memory does not.
+    /// Process IDs of further processes that work for the watched one, with their trees: a
+    /// database, a second server. Their processor time counts as its own, their memory does not.
     pub helpers: Vec<u32>,
 }
 
-/// Reading of one side's counters: of a watched process, its address and its interface.
+/// Reading of the counters of one side, the server or the generator: of its process, its address
+/// and its interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SideReading {
     /// Resident memory of the process tree in bytes; 0 if the process does not exist.
@@ -54,13 +55,13 @@ pub struct SideReading {
 /// object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineReading {
-    /// Time of the reading since the origin given to [`Sampler::start`].
+    /// Time of the reading, counted from the origin given to [`Sampler::start`].
     pub at: Duration,
     /// Times of the watched processors.
     pub cpus: Vec<CpuTimes>,
     /// Counters of the receive backlog of all processors.
     pub softnet: Softnet,
-    /// Readings of the watched processes, in the order of the targets.
+    /// Readings of the watched processes (server, generator), in the order of the targets.
     pub sides: Vec<SideReading>,
 }
 

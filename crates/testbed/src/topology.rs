@@ -12,7 +12,7 @@ use crate::namespace;
 use crate::proc;
 use crate::registry::{RegisteredRun, ip};
 
-/// Side of a measurement's network.
+/// Side of a measurement's network: that of the servers or that of the generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TopologySide {
     /// Side of the measured services (servers).
@@ -25,11 +25,11 @@ pub enum TopologySide {
 /// servers have this name with a number.
 pub const INTERFACE: &str = "gw0";
 
-/// Hardware address of the server's end of the first veth pair.
+/// Hardware address of the server's end of a run's first veth pair.
 const FIRST_SERVER_MAC: &str = "02:67:77:00:00:01";
 
-/// Number of packets that a processor's receive backlog takes before the kernel drops further ones
-/// (`netdev_max_backlog`).
+/// Number of packets that a processor's receive backlog must take before the kernel drops further
+/// ones (`net.core.netdev_max_backlog`).
 const BACKLOG_PACKETS: u32 = 65_536;
 
 /// Niceness of the processes of both servers and generators in namespaces.
@@ -230,7 +230,7 @@ impl MeasurementTopology {
     }
 }
 
-/// End of a veth pair, in its namespace.
+/// End of a veth pair, with its namespace, addresses and hardware address.
 struct VethEnd<'a> {
     name: &'a str,
     interface: &'a str,
@@ -279,7 +279,8 @@ impl VethEnd<'_> {
     }
 }
 
-/// Returns the set of processor `cpu` in the kernel's format: words of 32 bits, the highest first.
+/// Returns the set that contains only processor `cpu`, in the kernel's format: words of 32 bits in
+/// hexadecimal digits, the highest first.
 fn cpu_mask(cpu: usize) -> String {
     format!("{:x}{}", 1_u32 << (cpu % 32), ",00000000".repeat(cpu / 32))
 }
@@ -289,8 +290,8 @@ const fn whole_length(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// Returns a port for `address` that no socket of the calling thread's network namespace has by UDP
-/// or TCP, by which DNS servers answer as well. Each call in a process returns another port.
+/// Returns a port for `address` that no UDP or TCP socket of the calling thread's network namespace
+/// has (DNS servers use both). Each call in a process returns another port.
 ///
 /// # Errors
 ///

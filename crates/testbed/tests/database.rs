@@ -1,4 +1,4 @@
-//! Test of private database servers: they answer, survive a crash, and leave nothing behind.
+//! Tests of private database servers: they answer, survive a crash, and leave nothing behind.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use testbed::database::galera::{Cluster, NODES};
 use testbed::database::{DatabaseEngine, PASSWORD, PrivateDatabase, PrivateDatabaseSettings, USER};
 
-/// Starts a server. Returns `None`, with a message, if it cannot start here.
+/// Starts a private database server of `engine`. Returns `None`, with a message, if it cannot start
+/// here.
 fn start(engine: DatabaseEngine, settings: PrivateDatabaseSettings) -> Option<PrivateDatabase> {
     if let Some(reason) = engine.missing() {
         let required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
@@ -17,7 +18,8 @@ fn start(engine: DatabaseEngine, settings: PrivateDatabaseSettings) -> Option<Pr
     Some(PrivateDatabase::start(engine, settings).unwrap())
 }
 
-/// Commits a row, crashes the server, and reads the row.
+/// Commits a row in a private database server, crashes the server, and reads the row after its
+/// restart.
 fn crash_and_look(engine: DatabaseEngine) {
     let Some(mut database) = start(engine, PrivateDatabaseSettings::default()) else { return };
     let first = database.pid().unwrap();

@@ -1,4 +1,4 @@
-//! Namespaces on the real kernel. The tests need root.
+//! Tests of the testbed's network namespaces on the real kernel. They need root.
 
 use std::net::IpAddr;
 
@@ -22,7 +22,7 @@ fn ours() -> Vec<String> {
     namespace::list().into_iter().filter(|name| namespace::owner(name) == pid).collect()
 }
 
-/// Addresses of a family for the test: those of servers, the relay's, and a prefix for all.
+/// IP addresses of one family for the test: those of servers, the relay's, and a prefix for all.
 struct TopologyAddresses {
     servers: [&'static str; 4],
     relay: &'static str,
@@ -107,7 +107,8 @@ fn one_family(registry: &Registry, addresses: &TopologyAddresses) {
     run.end().expect("it works");
 }
 
-/// Checks a queueing discipline at the exit of the generator's end of the link.
+/// Checks that a queueing discipline at the generator's end of the link is set, counts the packets
+/// that it drops, and is removed.
 fn disciplines_come_count_and_go(topology: &MeasurementTopology, addresses: &TopologyAddresses) {
     let client = topology.namespace(TopologySide::Client).expect("there is one");
     let put = |words: Option<&[&str]>| qdisc::set(client, "gw0", words).expect("it works");

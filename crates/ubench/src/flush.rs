@@ -1,5 +1,5 @@
-//! Counting and timing of flushes: a storage that counts flushes and can delay them, and a
-//! connection to a database that does this for transactions.
+//! Counting and timing of flushes to the disk: a storage for files that counts flushes and can
+//! delay them, and a connection to a database that does so for transactions.
 
 use std::fmt;
 use std::io;
@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::UbenchError;
 
-/// Most flushes that one measurement of their duration makes, and its longest duration in
-/// nanoseconds.
+/// Largest number of flushes in one measurement of their duration; the next constant is the longest
+/// time of the measurement in nanoseconds.
 const PROBES: usize = 20;
 const PROBE_NS: u64 = 200_000_000;
 /// Number of bytes that the measurement of flushes appends before each flush.

@@ -1,4 +1,4 @@
-//! Opening and closing of the store of a benchmark subject: in its folder, or by connections to its
+//! Opening and closing of a measured lease store: in its folder, or by connections to its database
 //! server.
 
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::subject::{BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, Tra
 use crate::tally::StepRunResult;
 use crate::workload::WorkloadStep;
 
-/// Environment of a benchmark subject: folder, server and parameters of a run.
+/// Environment of a measured lease store: folder, database server and parameters of a run.
 pub(crate) struct SubjectEnvironment<'p> {
     /// Folder that belongs to this run alone.
     pub(crate) folder: &'p Path,
@@ -46,8 +46,8 @@ pub(crate) enum Opened {
     Plain(PlainStore),
 }
 
-/// Opens the store of `subject`, which is empty at first. Counts its flushes and transactions in
-/// `counts`.
+/// Opens the lease store of `subject`, which is empty at first. Counts its flushes and transactions
+/// in `counts`.
 pub(crate) fn open(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,

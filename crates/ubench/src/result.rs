@@ -27,13 +27,13 @@ pub struct UbenchReport {
     pub machine: UbenchMachine,
     /// Seed from which the order of operations follows.
     pub seed: u64,
-    /// Number of runs of every row that count, without the warm-up.
+    /// Number of runs of every measured store that count, without the warm-up.
     pub runs: u32,
     /// Delay that the measurement added to every flush, in milliseconds.
     pub injected_flush_ms: f64,
-    /// Results of the stores, one row for each benchmark subject.
+    /// Results of the measured stores, one for each benchmark subject (store with its settings).
     pub rows: Vec<SubjectResult>,
-    /// Gain by group commit for each store and step, if the necessary rows exist.
+    /// Gain by group commit for each store and step, if the necessary subjects were measured.
     pub group_commit: Vec<GroupCommit>,
     /// Notes about the measurement for its reader.
     pub notes: Vec<String>,
@@ -54,21 +54,23 @@ pub struct UbenchMachine {
     pub databases: Vec<String>,
 }
 
-/// Results of one benchmark subject.
+/// Results of one benchmark subject: a lease store with its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SubjectResult {
-    /// Benchmark subject that the results belong to.
+    /// Benchmark subject (store with its settings) that the results belong to.
     #[serde(flatten)]
     pub subject: BenchmarkSubject,
     /// Store's own name for the safety setting, such as `synchronous=FULL`.
     pub setting: String,
     /// Number of lease records in every run.
     pub records: u32,
-    /// Results of the subject's steps, in the order in which they ran.
+    /// Results of the subject's steps (create, search, update, delete), in the order in which they
+    /// ran.
     pub steps: Vec<StepResult>,
-    /// Operations of the four steps of 2012 divided by their time, per second.
+    /// Operations of the four steps of 2012 (create, search, update, delete) divided by their time,
+    /// per second.
     pub operations_per_s: f64,
-    /// Mean of the rates of the four steps of 2012, per second, which the program of 2012 printed
+    /// Mean of the rates of the four steps of 2012, per second, which `dhcp-ubench` of 2012 printed
     /// as average. This mean misleads: a step that takes no time decides it.
     pub mean_of_rates: f64,
     /// Durations of a flush just before each run; `None` where they cannot be measured.
@@ -91,7 +93,7 @@ pub struct StoreWriteCounts {
     pub flushes: Option<u64>,
 }
 
-/// Result of one step of a benchmark subject.
+/// Result of one step (create, search, update or delete) of a benchmark subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
     /// Step that the result belongs to.
@@ -184,7 +186,7 @@ fn rate(count: f64, seconds: f64) -> f64 {
     count / seconds.max(1e-9)
 }
 
-/// Returns the operations of all `steps` divided by their time, per second.
+/// Returns the honest average of `steps`: their operations divided by their time, per second.
 #[must_use]
 pub fn honest_average(steps: &[&StepResult]) -> f64 {
     let operations: f64 =
@@ -199,13 +201,13 @@ pub fn mean_of_rates(steps: &[&StepResult]) -> f64 {
 }
 
 impl SubjectResult {
-    /// Returns the result of `step`; `None` if the subject did not run it.
+    /// Returns the result of `step`; `None` if the benchmark did not run it on this subject.
     #[must_use]
     pub fn step(&self, step: WorkloadStep) -> Option<&StepResult> {
         self.steps.iter().find(|result| result.step == step)
     }
 
-    /// Returns the results of those of `steps` that the subject ran.
+    /// Returns the results of those of `steps` that the benchmark ran on this subject.
     #[must_use]
     pub fn steps_of(&self, steps: &[WorkloadStep]) -> Vec<&StepResult> {
         steps.iter().filter_map(|&step| self.step(step)).collect()
@@ -227,8 +229,8 @@ impl SubjectResult {
     }
 }
 
-/// Returns the gain by group commit for each store with Kea's tables whose necessary rows are in
-/// `rows`.
+/// Returns the gain by group commit for each store with Kea's tables for which `rows` has the
+/// necessary results.
 #[must_use]
 pub fn group_commit(rows: &[SubjectResult]) -> Vec<GroupCommit> {
     let find = |backend, mode, concurrency| {

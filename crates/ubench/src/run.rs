@@ -1,5 +1,5 @@
-//! Run of a benchmark of lease stores: rows in turn, run after run, each run in a folder of its
-//! own.
+//! Run of a benchmark of lease stores: one run of each store in turn, then the next run, each in a
+//! folder of its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use crate::subject::{BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, Tra
 use crate::tally::StepRunResult;
 use crate::workload::{UbenchWorkload, WorkloadStep};
 
-/// Time in seconds for which the default number of records of a row is chosen: as many as the
-/// changes of one run take with a flush for each change, or with none. The next constants are the
-/// bounds of that number.
+/// Time in seconds that the changes of one run take with a flush for each, from which the default
+/// number of records follows. The next constants are bounds of that number: with a flush for each
+/// change (least and most), with shared flushes (most); the last is the number without flushes.
 const FLUSHED_S: f64 = 0.3;
 const FLUSHED_RECORDS: (f64, f64) = (50.0, 500.0);
 const GROUPED_RECORDS: f64 = 10_000.0;
@@ -34,13 +34,13 @@ const WARM_UP_PART: u32 = 10;
 /// Parameters of a measurement of lease stores.
 #[derive(Clone, Debug)]
 pub struct UbenchParameters {
-    /// Benchmark subjects to measure, a row of the result each.
+    /// Benchmark subjects (stores with their settings) to measure.
     pub subjects: Vec<BenchmarkSubject>,
-    /// Number of lease records in each run; `None` for a number that suits each row.
+    /// Number of lease records in each run; `None` for a number that suits each store.
     pub records: Option<u32>,
     /// Steps of each run, in the order in which they run.
     pub steps: Vec<WorkloadStep>,
-    /// Number of runs of each subject that count.
+    /// Number of runs of each measured store (subject) whose results count.
     pub runs: u32,
     /// True if a shorter run that does not count comes first for each subject.
     pub warms_up: bool,

@@ -106,8 +106,8 @@ impl DatabaseServer {
         database.install(Schema::Current).map_err(UbenchError::from_message)
     }
 
-    /// Returns the settings to reach Kea's tables, after making the database server as safe as
-    /// `subject` requires.
+    /// Returns the settings to reach Kea's tables, after setting the database server to the safety
+    /// of changes that `subject` requires.
     pub(crate) fn settings(
         &self,
         subject: &BenchmarkSubject,
@@ -116,8 +116,8 @@ impl DatabaseServer {
         Ok(sql::SqlSettings { name: self.name(Tables::Kea), ..self.settings.clone() })
     }
 
-    /// Returns the settings to reach the table of 2012, after making the database server as safe as
-    /// `subject` requires.
+    /// Returns the settings to reach the table of 2012, after setting the database server to the
+    /// safety of changes that `subject` requires.
     pub(crate) fn plain_settings(
         &self,
         subject: &BenchmarkSubject,

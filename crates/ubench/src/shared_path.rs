@@ -1,5 +1,6 @@
 //! Lease operations on a store as the DHCP server does them: looked up in the lease table in
-//! memory, changed there by compare-and-set, and done when the epoch of the change is settled.
+//! memory, changed there by compare-and-set, and done when the change is as durable as configured
+//! (its epoch is settled).
 //!
 //! One thread acts as a shard. It keeps a window of operations in flight, hands over the operations
 //! that it has begun, sleeps until some are settled, and fills the window again: a closed loop of
@@ -23,7 +24,7 @@ use crate::error::UbenchError;
 use crate::tally::StepRunResult;
 use crate::workload::{self, CREATED_LIFETIME_S, HOSTNAME, UPDATED_LIFETIME_S, WorkloadStep};
 
-/// Time after which a thread without a wake-up checks if the store has failed.
+/// Time after which a waiting thread without a wake-up checks if the store has failed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Returns a lease table with the addresses of `records` records, and its pools. The table forgets
@@ -171,8 +172,8 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         Ok(())
     }
 
-    /// Begins the operation of `step` on record `number`, and returns its epoch; the operation is
-    /// done when the epoch is settled.
+    /// Begins the operation of `step` on record `number`, and returns the epoch (number of the
+    /// round of rows) whose durability ends the operation.
     fn begin(
         &mut self,
         now: Now,

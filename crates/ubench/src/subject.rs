@@ -12,7 +12,7 @@ use crate::error::UbenchError;
 pub enum SubjectBackend {
     /// Lease table in memory, without a file or database.
     Memory,
-    /// Lease file in Kea's format; with [`Tables::Ubench2012`] the text file of the program of
+    /// Lease file in Kea's format; with [`Tables::Ubench2012`] the text file of `dhcp-ubench` of
     /// 2012.
     Memfile,
     /// SQLite database in a file.
@@ -60,7 +60,7 @@ pub enum Tables {
     /// the thread that writes the rows of all shards at once.
     #[serde(rename = "kea")]
     Kea,
-    /// Tables of the program of 2012, with one statement per operation.
+    /// Tables of the benchmark program `dhcp-ubench` of 2012, with one statement per operation.
     #[serde(rename = "ubench-2012")]
     Ubench2012,
 }
@@ -83,9 +83,9 @@ impl Tables {
 pub enum ChangeSafety {
     /// Change that survives a power cut.
     Sync,
-    /// Change that may not survive a power cut; most servers run with this.
+    /// Change that may not survive a power cut; most DHCP servers run with this setting.
     Async,
-    /// Third setting that the store has; [`BenchmarkSubject::setting`] names it.
+    /// Third safety setting that the store has; [`BenchmarkSubject::setting`] names it.
     Other,
 }
 
@@ -158,7 +158,8 @@ impl SqliteJournalMode {
     }
 }
 
-/// Benchmark subject, a row of the result: a store with its settings and its use.
+/// Benchmark subject: a lease store with its settings and the number of operations at a time; a row
+/// of the result table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BenchmarkSubject {
     /// Kind of the measured store.
@@ -175,7 +176,7 @@ pub struct BenchmarkSubject {
     pub journal: Option<SqliteJournalMode>,
     /// Greatest number of operations in flight.
     pub concurrency: u32,
-    /// Number of operations that share a transaction.
+    /// Number of operations that share a transaction, and with it a flush.
     pub sharing: TransactionSharing,
 }
 
@@ -196,7 +197,7 @@ impl BenchmarkSubject {
         }
     }
 
-    /// Returns the subject for `backend` as the program of 2012 used it.
+    /// Returns the subject for `backend` as `dhcp-ubench` of 2012 used it.
     #[must_use]
     pub fn for_2012(backend: SubjectBackend, mode: ChangeSafety, is_compiled: bool) -> Self {
         Self {

@@ -1,11 +1,13 @@
-//! Results of one step in one run, as the operations record them.
+//! Results of one step (create, search, update or delete) in one run, as the operations record
+//! them.
 
 use base::Histogram;
 
-/// Largest latency in the histogram, in nanoseconds; longer latencies count as this.
+/// Largest latency in the histogram, in nanoseconds; longer latencies count with this value.
 const LATENCY_LIMIT_NS: u64 = 100_000_000_000;
 
-/// Results of one step in one run, as the operations record them.
+/// Results of one step (create, search, update or delete) in one run of a benchmark, as the
+/// operations record them.
 #[derive(Clone, Debug)]
 pub(crate) struct StepRunResult {
     /// Duration of each operation from its begin to its end, in nanoseconds.

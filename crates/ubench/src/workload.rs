@@ -49,9 +49,9 @@ impl WorkloadStep {
         Self::Update,
         Self::Delete,
     ];
-    /// Steps of 2012, from which the averages are computed.
+    /// Steps of `dhcp-ubench` of 2012, from which the averages are computed.
     pub const FOUR: [Self; 4] = [Self::Create, Self::Search, Self::Update, Self::Delete];
-    /// Steps that change leases.
+    /// Steps of a run that change leases.
     pub const CHANGES: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
 
     /// Returns the name of the step in results.
@@ -88,7 +88,8 @@ impl UbenchWorkload {
     }
 
     /// Returns the numbers of the records for the operations of `step`, in order. With `scans`
-    /// every search other than by address reads all rows, and there are fewer searches.
+    /// every search other than by address reads all rows of the table, and there are fewer
+    /// searches.
     pub(crate) fn step(&mut self, step: WorkloadStep, scans: bool) -> Vec<u32> {
         match step {
             WorkloadStep::Create | WorkloadStep::Delete => (0..self.records).collect(),

@@ -1,4 +1,4 @@
-//! Tests of whole small measurements: their counts, and the form of their results.
+//! Tests of whole small measurements of ubench: their counts, and the form of their results.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use ubench::{
     UbenchParameters, UbenchReport, WorkloadStep, measure,
 };
 
-/// Folder that is removed with the value.
+/// Folder of a test, removed when the value is dropped.
 struct UbenchTestFolder(PathBuf);
 
 impl UbenchTestFolder {

@@ -18,7 +18,7 @@ pub(crate) const WORD: &str = "make-busy";
 const PER_PROCESSOR: usize = 2;
 /// Number of bytes that the busy process writes between two flushes.
 const BLOCK_BYTES: usize = 1 << 20;
-/// Number of blocks after which the busy process's file begins anew.
+/// Number of blocks of [`BLOCK_BYTES`] after which the busy process's file begins anew.
 const BLOCKS: u64 = 64;
 
 /// Processes that keep the machine busy. Dropping the value ends them.

@@ -19,7 +19,7 @@ pub(crate) fn suites(root: &Path, revision: &str) -> Result<BTreeSet<String>, St
     Ok(concerned(&CargoWorkspace::load(root)?, &files))
 }
 
-/// Returns the crates whose tests a change of `files` can break.
+/// Returns the names of the crates whose tests a change of `files` can break.
 fn concerned(workspace: &CargoWorkspace, files: &[&str]) -> BTreeSet<String> {
     let packages = &workspace.packages;
     let mut names: BTreeSet<String> = BTreeSet::new();

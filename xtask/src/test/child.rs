@@ -16,7 +16,7 @@ pub(crate) const MARKER: &str = "GODWIT_TEST_RUN";
 /// Process that has the marker of a test run in its environment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Marked {
-    /// Number of the process.
+    /// Process id of the marked process.
     pub(crate) pid: u32,
     /// Command line of the process.
     pub(crate) words: String,
@@ -81,7 +81,7 @@ pub(crate) fn run_watched(
     Ok(end)
 }
 
-/// Reader of the lines of a growing log file.
+/// Reader of the new lines of a log file that a child process writes.
 struct GrowingFileLines {
     file: File,
     /// Bytes of the log's last, incomplete line.
@@ -184,12 +184,12 @@ fn is_between_programs(folder: &Path) -> bool {
     !has_words && !has_ended && flags & KERNEL_THREAD == 0
 }
 
-/// Number of looks before a process counts as one that lasts: a process that was killed is visible
-/// until it has had the processor and its new parent has waited for it. The next constant is the
-/// pause between two looks.
+/// Number of checks of `/proc` before a process counts as one that lasts: a process that was killed
+/// is visible until it has had the processor and its new parent has waited for it. The next
+/// constant is the pause between two checks.
 const LASTING_LOOKS: u32 = 480;
 const LOOK_PAUSE: Duration = Duration::from_millis(250);
-/// Greatest number of looks for processes that are to be ended.
+/// Greatest number of searches in `/proc` for processes that are to be ended.
 const LOOKS: u32 = 40;
 
 /// Returns the processes with `marker` in the environment variable `name` that do not end within
@@ -225,7 +225,7 @@ pub(crate) fn end_family(name: &str, marker: &str) {
     }
 }
 
-/// Ends `processes`, each by its number.
+/// Ends `processes`, each by its process id.
 pub(crate) fn end_all(processes: &[Marked]) {
     for process in processes {
         let script = format!("kill -KILL {} 2>/dev/null", process.pid);
@@ -304,7 +304,8 @@ mod tests {
         fs::remove_file(log).unwrap();
     }
 
-    /// A killed orphan stays visible until its new parent has waited for it.
+    /// Asserts that all processes with the marker `marker` end: a killed orphan stays visible until
+    /// its new parent has waited for it.
     fn assert_all_end(marker: &str) {
         let started = Instant::now();
         while !marked(marker).is_empty() && started.elapsed() < Duration::from_secs(300) {

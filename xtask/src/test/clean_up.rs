@@ -19,9 +19,10 @@ use super::receive_queue;
 
 /// First argument of an xtask process that cleans up.
 pub(crate) const WORD: &str = "clean-up-after";
-/// Number of looks for processes of the test run: a process may start another while it is ended.
+/// Number of searches for processes of the test run: a process may start another one before it is
+/// killed.
 const LOOKS: u32 = 40;
-/// Pause between two looks for processes of the test run.
+/// Pause between two searches for processes of the test run.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Process that waits for the end of a test run. Dropping the value makes the process clean up and

@@ -1,6 +1,6 @@
-//! Third-party clients of Kea from PyPI: pip installs them once in the build folder, in parallel
-//! with the build, and again when their list changes. Without a network the clients are missing,
-//! and their test reports that.
+//! Third-party clients of Kea's control channel from PyPI: pip installs them once in the build
+//! folder, in parallel with the build, and again when their list changes. Without a network the
+//! clients are missing, and their test reports that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,20 +12,21 @@ use super::tally::CheckTally;
 use super::{TestSession, build_folder, child};
 use crate::output;
 
-/// Name of the folder in the build folder in which the clients are installed.
+/// Name of the folder in the build folder in which the third-party clients of Kea are installed.
 pub(crate) const FOLDER: &str = "kea-clients";
-/// Name of the environment variable by which the test of the clients finds their folder.
+/// Name of the environment variable by which the test of Kea's third-party clients finds their
+/// folder.
 pub(crate) const VARIABLE: &str = "GODWIT_KEA_CLIENTS";
 
-/// Virtual environments of Python, each with its packages: not all need the same version of
-/// pydantic.
+/// Python virtual environments for Kea's third-party clients, each with its packages: not all need
+/// the same version of pydantic.
 const ENVIRONMENTS: [(&str, &str); 2] = [
     ("first", "kea-exporter==0.7.1 netbox-kea-ng==3.8.4 pyisckea==0.9.2"),
     ("second", "pykeadhcp==0.6.0"),
 ];
 /// Name of the file with the list of packages, which only a complete folder has.
 const PACKAGES_FILE: &str = "packages";
-/// Maximum time of the clients' installation: it takes a minute on an idle machine.
+/// Maximum time for installing Kea's third-party clients: it takes a minute on an idle machine.
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// Shell script that makes the virtual environment `$1` with the packages `$2`.
@@ -35,7 +36,8 @@ python3 -m venv "$1"
 "$1/bin/pip" install -q --disable-pip-version-check --no-input --retries 2 $2
 "#;
 
-/// Starts the installation of the clients, unless their folder exists with the same packages.
+/// Starts the installation of Kea's third-party clients, unless their folder exists with the same
+/// packages.
 pub(crate) fn start(session: &TestSession, may_install: bool) -> FolderMaking {
     let (folder, log) = (path(&session.root), session.log(FOLDER));
     let marker = session.marker.clone();
@@ -76,7 +78,7 @@ fn make(folder: &Path, may_install: bool, marker: &str, log: &Path) -> Result<Ch
     Ok(CheckTally::one(true))
 }
 
-/// Returns the path of the clients' folder in the build folder of `root`.
+/// Returns the path of the folder of Kea's third-party clients in the build folder of `root`.
 pub(crate) fn path(root: &Path) -> PathBuf {
     build_folder(root).join(FOLDER)
 }

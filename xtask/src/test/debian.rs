@@ -17,8 +17,8 @@ pub(crate) const FOLDER: &str = "debian-13";
 /// Name of the environment variable by which tests find Debian 13's root folder.
 pub(crate) const VARIABLE: &str = "GODWIT_DEBIAN_13";
 
-/// Names of the packages in Debian 13's root folder: Kea from the backports, which have 3.0, and
-/// the programs that it calls.
+/// Names of the packages in Debian 13's root folder: Kea 3.0 from the backports, and the programs
+/// that it calls.
 const PACKAGES: &str = "kea-dhcp4-server,kea-dhcp6-server,kea-dhcp-ddns-server,kea-admin,\
                         kea-ctrl-agent,iproute2,procps";
 /// Folders of Kea in Debian 13's root folder, made before its servers run as another user than
@@ -61,7 +61,7 @@ impl FolderMaking {
         Self { made: std::thread::spawn(make) }
     }
 
-    /// Waits until the folder is made, and returns the result as checks.
+    /// Waits until the folder is made, and returns the result as counts of checks.
     pub(crate) fn finish(self) -> Result<CheckTally, String> {
         self.made.join().unwrap_or_else(|_| Err("making it panicked".to_owned()))
     }

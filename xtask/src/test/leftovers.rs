@@ -1,8 +1,8 @@
 //! Check that no job of a test run left anything behind: namespaces, interfaces, files, registered
 //! runs, processes.
 //!
-//! Each job reports its own leftovers. Its sandbox or its marker tells them from those of other
-//! jobs and other programs.
+//! Each job reports its own leftovers. The job's sandbox or marker distinguishes them from those of
+//! other jobs and programs.
 
 use super::job::JobResult;
 use super::tally::CheckTally;

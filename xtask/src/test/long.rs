@@ -17,7 +17,7 @@ use super::progress::{self, SuiteProgress};
 use super::tally::{CheckTally, read_output};
 use crate::output;
 
-/// Maximum time of a long suite for its start and end, without its cases.
+/// Maximum time for the start and end of a long suite, without its cases.
 const SUITE_LIMIT: Duration = Duration::from_secs(300);
 
 /// Long suite: a group of tests of a crate's integration program.
@@ -72,7 +72,7 @@ pub(crate) fn run(root: &Path, long: &LongSuites, request: &SuiteRequest) -> Res
     Ok(total.failed == 0)
 }
 
-/// Returns the suites to run, and the parts of them to run if not all.
+/// Returns the long suites to run, and the parts of them to run if not all.
 fn choose<'a>(
     long: &LongSuites,
     request: &'a SuiteRequest,
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// Returns true if a file in the folder or below it contains `text`.
+    /// Returns true if a file in `folder` or below it contains `text`.
     fn contains(folder: &Path, text: &str) -> bool {
         fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
             let path = entry.path();

@@ -1,4 +1,5 @@
-//! Test of the lab's main job, shortened: once as root in namespaces, once as `nobody` on loopback.
+//! Test of the lab's main job, a short measurement: once as root in network namespaces, once as
+//! `nobody` on loopback.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,12 +19,13 @@ use crate::output;
 /// Name of a measurement plan that is short enough for a test.
 const PLAN: &str = "dhcp4-smoke";
 const LIMIT: Duration = Duration::from_secs(1800);
-/// Number of checks of the main job for one user, which count as failed if the job cannot run.
+/// Number of checks of the lab's main job for one user, which count as failed if the job cannot
+/// run.
 const CHECK_COUNT: usize = 4;
 /// Number of a user that owns nothing (Debian's `nobody` and `nogroup`).
 const NOBODY: &str = "65534";
 
-/// User that runs the main job, which decides its network topology.
+/// User that runs the lab's main job, which decides the network topology of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobUser {
     /// Root, who runs the job in network namespaces.
@@ -148,7 +150,7 @@ fn find(folder: &Path, name: &str) -> Option<PathBuf> {
 }
 
 /// Returns true if the lab's summary has results and each has a confirmed rate. The rate of the
-/// limit responder is elsewhere and does not count.
+/// limit responder (a program that returns every datagram) is elsewhere and does not count.
 fn every_server_gave_leases(summary: &Value) -> bool {
     let results = summary["results"].as_array().map_or(&[][..], Vec::as_slice);
     let gave = |result: &Value| result["leases_per_s"].as_f64().is_some_and(|rate| rate > 0.0);

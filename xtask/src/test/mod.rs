@@ -87,7 +87,7 @@ pub(crate) struct TestSession {
     logs: PathBuf,
     /// Folder of the run's temporary files, removed at the end.
     temporary: PathBuf,
-    /// Marker that the environment of all child processes of the run has.
+    /// Marker of the run, in the environment ([`child::MARKER`]) of all its child processes.
     marker: String,
     privilege: Privilege,
     /// True if a test whose tool or privilege is missing must fail.
@@ -177,7 +177,7 @@ fn build_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
-/// Test suite with the checks that it stands for.
+/// Test suite of `cargo xtask test`: a crate's tests, or a kind of check.
 enum TestSuite {
     Setup,
     Tidy,

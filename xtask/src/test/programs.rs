@@ -65,7 +65,7 @@ impl BuildOutputs {
 /// Maximum time for a build of the workspace without earlier results.
 pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Name of the example program whose instructions a test counts.
+/// Name of the example program whose processor instructions a test counts.
 const COUNTED_EXAMPLE: &str = "features";
 
 /// Builds all test programs and the `godwit` binary. Only clippy compiles the other examples: no

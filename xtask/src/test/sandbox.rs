@@ -66,7 +66,7 @@ done
 exit $status
 "#;
 
-/// Number of looks for leftovers of a job: two minutes on an idle machine.
+/// Number of checks for leftovers of a job: two minutes on an idle machine.
 pub(crate) const LOOKS: u32 = 80;
 
 /// Folders and files of a job's sandbox.
@@ -80,9 +80,10 @@ pub(crate) struct Sandbox {
     pub(crate) temporary: PathBuf,
     /// True if the sandbox's temporary files are in memory and disappear with the sandbox.
     pub(crate) is_in_memory: bool,
-    /// Number of looks before something counts as left behind: the kernel may still be removing it.
+    /// Number of checks before a process, interface or file counts as left over: the kernel may
+    /// still be removing it.
     pub(crate) looks: u32,
-    /// Path of the file with a line for each thing that the job left.
+    /// Path of the file with a line for each leftover of the job.
     pub(crate) report: PathBuf,
 }
 

@@ -18,11 +18,12 @@ use super::job::{Job, JobResult, RunningJob};
 use super::tally::CheckTally;
 use crate::output;
 
-/// Time between two looks at the running jobs of a test run.
+/// Time between two checks of the running jobs of a test run.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Time over which the processor load is averaged.
 const LOAD_WINDOW: Duration = Duration::from_millis(250);
-/// Share of the processors' time that must be idle before a job is added to the usual number.
+/// Share of the processors' time that must be idle before the schedule starts one more job than the
+/// minimum.
 const IDLE_SHARE: f64 = 0.08;
 /// Minimum of jobs that run at a time for each processor, also on a busy machine.
 const LEAST_PER_PROCESSOR: usize = 2;
@@ -33,8 +34,9 @@ const UNKNOWN_S: f64 = 5.0;
 /// Assumed duration in seconds of a job that is known to take long and has not run on this machine
 /// before.
 const LONG_S: f64 = 60.0;
-/// Names of the jobs that took more than 45 seconds when all were measured. In a clean checkout,
-/// without stored durations, they start first, or the last of them would run alone.
+/// Names of the jobs that took more than 45 seconds when all jobs were measured. In a clean
+/// checkout, without stored durations, they start first; otherwise the last of them would run alone
+/// at the end.
 const LONG_JOBS: [&str; 21] = [
     "dhcp-config (integration)",
     "dhcp-engine (integration)",

@@ -21,7 +21,7 @@ const DEPENDENCIES: &str = "docs/design/dependencies.md";
 /// ([dependencies](../../../docs/design/dependencies.md)).
 const NEVER_LOCKED: [&str; 5] =
     ["aws-lc-rs", "aws-lc-sys", "openssl", "openssl-sys", "icu_properties"];
-/// Names of third-party crates that a crate of the workspace replaces: from a registry, they would
+/// Names of third-party crates that a crate of the workspace replaces: the registry's version would
 /// bring parts that ours leaves out.
 const REPLACED: [&str; 1] = ["webpki-roots"];
 /// Maximum size of a tracked file in bytes.

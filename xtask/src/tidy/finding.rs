@@ -1,4 +1,4 @@
-//! Findings of tidy's rules, with their positions.
+//! Findings of the rules of `cargo xtask tidy`, with their positions.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! Rule of tidy on values that wrap another value of the same trait, which are those that forward
-//! most of their methods to it: they forward every method. A method that is left to the trait's
-//! default does not reach the wrapped value, and no compiler warning reports that.
+//! Rule of tidy on values that wrap another value of the same trait (those that forward most of
+//! their methods to it): they must forward every method. A method that is left to the trait's
+//! default does not reach the wrapped value, and the compiler does not warn.
 
 use std::collections::BTreeMap;
 

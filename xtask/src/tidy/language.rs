@@ -22,7 +22,8 @@ const LIMITS: &str = "xtask/language-limits.toml";
 /// Maximum number of columns of a Markdown line, or of a line with a comment.
 const COLUMNS_MAX: usize = 100;
 
-/// Beginnings of a doc comment's first sentence that has no subject of its own.
+/// Words with which a doc comment's first sentence must not begin, because it then has no subject
+/// of its own.
 const HEADLESS: [&str; 9] =
     ["What", "Who", "Whoever", "Whatever", "Whether", "Of", "The same", "In", "As of"];
 
@@ -204,7 +205,7 @@ fn headless(comment: &Comment) -> Option<&'static str> {
     })
 }
 
-/// Returns line and name of functions with a tuple pattern as a parameter.
+/// Returns the line and the name of each function with a tuple pattern as a parameter.
 fn tuple_parameters<'a>(tokens: &[CodeToken<'a>]) -> Vec<(usize, &'a str)> {
     let mut functions = Vec::new();
     for (index, pair) in tokens.windows(2).enumerate() {

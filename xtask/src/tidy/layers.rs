@@ -4,9 +4,9 @@
 use super::finding::RuleViolation;
 use super::workspace::{CargoWorkspace, Dependency, DependencyUse, Layer, Package};
 
-/// Permitted dependencies inside layer 2: the engine needs the crates that it decides about,
-/// control commands those that they show and change, records those that generators count, and pages
-/// the measurements that they show.
+/// Permitted dependencies between crates of layer 2: the engine needs the crates that it decides
+/// about, control commands those that they show and change, records those that generators count,
+/// and pages the measurements that they show.
 const CORE_ARROWS: [(&str, &str); 6] = [
     ("dhcp-engine", "dhcp-config"),
     ("dhcp-engine", "dhcp-lease"),
@@ -16,8 +16,8 @@ const CORE_ARROWS: [(&str, &str); 6] = [
     ("report", "measure"),
 ];
 
-/// Permitted dependencies inside layer 3: DCCP for applications needs sockets, and no other crate
-/// may open them.
+/// Permitted dependencies between crates of layer 3: DCCP for applications needs sockets, and only
+/// `netio` may open them.
 const EDGE_ARROWS: [(&str, &str); 1] = [("dccp-link", "netio")];
 
 /// Name of the one product that may depend on products: it only maps flags to calls.

@@ -15,7 +15,7 @@ pub(crate) const RULES: [&str; 3] = ["print", "pure", "unsafe"];
 /// Name of the crate that has all unsafe code.
 const UNSAFE_CRATE: &str = "netio";
 
-/// Segments of paths that must not follow one another in the code of a pure crate, each with the
+/// Paths that the code of a pure crate (layers 0 to 2) must not contain, as segments, each with the
 /// reason. `*` at the end means an import of everything.
 const FORBIDDEN: [(&[&str], &str); 27] = [
     (&["std", "time", "Instant"], "a clock: take `base::Now` as an argument"),
@@ -50,7 +50,8 @@ const FORBIDDEN: [(&[&str], &str); 27] = [
 /// Macros that panic when the output is a closed pipe or a full disk.
 const PRINTS: [&str; 4] = ["print!", "println!", "eprint!", "eprintln!"];
 
-/// Checks every Rust file by the rules on purity; `test_files` are those that only tests compile.
+/// Checks every Rust file by the rules on purity (no clock, file, socket); `test_files` are those
+/// that only tests compile.
 pub(crate) fn check(
     workspace: &CargoWorkspace,
     test_files: &[String],

@@ -62,7 +62,7 @@ pub(crate) struct ProcessorSelection {
     pub(crate) has_sum: bool,
     /// True to show a line for each processor.
     pub(crate) is_each: bool,
-    /// Numbers of the processors to show, if not each is shown.
+    /// Numbers of the processors to show a line for, unless [`Self::is_each`].
     pub(crate) cpus: Vec<u32>,
 }
 
@@ -231,8 +231,8 @@ pub(crate) fn none(times: CpuTimes) -> CpuTimes {
     CpuTimes { cpu: times.cpu, ..CpuTimes::default() }
 }
 
-/// Returns the first line of the output, with the kernel, the machine, the date and the number of
-/// processors.
+/// Returns the first line of the output as sysstat prints it: the kernel, the machine, the date and
+/// the number of processors.
 pub(crate) fn title(date: &str, processor_count: usize) -> String {
     format!(
         "Linux {} ({}) \t{date} \t_{}_\t({processor_count} CPU)\n",

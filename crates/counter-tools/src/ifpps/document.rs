@@ -8,7 +8,7 @@ use super::look::{CounterDifference, CounterReading, CpuLook};
 /// Name and version of the JSON documents of `godwit ifpps`.
 pub(crate) const SCHEMA: &str = "godwit.ifpps.v1";
 
-/// JSON document of one interval.
+/// JSON document of `godwit ifpps` for one interval.
 #[derive(Debug, Serialize)]
 pub(crate) struct IfppsDocument<'a> {
     schema: &'static str,

@@ -104,7 +104,8 @@ pub(crate) struct NetCounts {
     pub(crate) transmit_softirqs: u64,
     /// Number of packets dropped because the processor's receive backlog was full.
     pub(crate) backlog_drops: u64,
-    /// Number of times that the processor left received packets for a later turn.
+    /// Number of times that the processor stopped receiving with packets left over
+    /// (`time_squeeze`).
     pub(crate) squeezes: u64,
 }
 
@@ -176,7 +177,7 @@ fn device_interrupts(table: &CountTable, cpu: u32, device: &InterfaceDescription
     known.map_or(0, |name| table.count(cpu, |row| row.mentions(name)))
 }
 
-/// Difference of two readings.
+/// Difference of two readings of an interface's and the processors' counters.
 #[derive(Clone, Debug)]
 pub(crate) struct CounterDifference {
     /// Real time between the readings in seconds.

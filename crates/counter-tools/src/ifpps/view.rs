@@ -14,7 +14,7 @@ const MIB: f64 = 1_048_576.0;
 /// preamble, check sequence and gap (IEEE 802.3).
 const FRAMING_BYTES: u64 = 8 + 4 + 12;
 
-/// Parts of the view that do not change from one picture to the next.
+/// Parts of ifpps's view that do not change from one interval to the next.
 #[derive(Debug)]
 pub(crate) struct IfppsViewContext {
     pub(crate) device: InterfaceDescription,
@@ -22,7 +22,7 @@ pub(crate) struct IfppsViewContext {
     pub(crate) release: String,
     /// Name of the machine.
     pub(crate) host: String,
-    /// Interval that the flags ask for, in milliseconds.
+    /// Interval of the user's flag, in milliseconds.
     pub(crate) interval_ms: u64,
     /// Greatest number of processors that the view shows, the busiest ones.
     pub(crate) cpus_max: usize,
@@ -206,7 +206,7 @@ impl IfppsViewContext {
     }
 }
 
-/// Returns the share of time that was not used, in per cent: the rest after all load. Stolen time
+/// Returns the share of processor time that was idle, in per cent. Time taken by the hypervisor
 /// counts as load.
 fn unused(shares: &CpuShares) -> f64 {
     shares.idle + shares.iowait

@@ -129,7 +129,8 @@ impl UptimeClock {
     }
 }
 
-/// Returns the growth per second of a counter from `before` to `now`; 0 if the counter went back.
+/// Returns the increase of a counter from `before` to `now`, per second; 0 if the counter went
+/// back.
 fn per_second(before: u64, now: u64, elapsed_s: f64) -> f64 {
     now.saturating_sub(before) as f64 / elapsed_s.max(1e-6)
 }

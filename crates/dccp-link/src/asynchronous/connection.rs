@@ -10,7 +10,7 @@ use dccp::endpoint::ConnectionKey;
 use crate::DccpError;
 use crate::service::{ConnectionHandle, EndpointState};
 
-/// A DCCP connection with async calls. Dropping it closes it, after the datagrams in its send queue
+/// DCCP connection with async calls. Dropping it closes it, after the datagrams in its send queue
 /// were sent. Share it by reference or in an `Arc`: tasks may send and receive at once.
 pub struct AsyncConnection {
     handle: ConnectionHandle,
@@ -52,7 +52,7 @@ impl AsyncConnection {
         Ok(())
     }
 
-    /// Queues a datagram if the send queue has room now; `priority` counts only with
+    /// Queues a datagram if the connection's send queue has room now; `priority` counts only with
     /// [`dccp::connection::QueuePolicy::Priority`].
     ///
     /// # Errors

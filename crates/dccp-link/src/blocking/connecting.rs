@@ -10,7 +10,7 @@ use crate::DccpError;
 use crate::carrier::Peer;
 use crate::service::ConnectionHandle;
 
-/// A connection whose server may not have answered yet. Dropping it gives the connection up.
+/// Connection whose server may not have answered yet. Dropping it gives the connection up.
 pub struct PendingConnection {
     handle: ConnectionHandle,
     peer: Peer,

@@ -18,7 +18,7 @@ fn in_time<T>(
     done.unwrap_or_else(|| Err(DccpError::TimedOut(timeout.unwrap_or_default())))
 }
 
-/// A DCCP connection with blocking calls. Dropping it closes it, after the datagrams in its send
+/// DCCP connection with blocking calls. Dropping it closes it, after the datagrams in its send
 /// queue were sent.
 pub struct BlockingConnection {
     handle: ConnectionHandle,

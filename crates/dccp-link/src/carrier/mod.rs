@@ -23,9 +23,11 @@ pub(crate) use netio::scoped::{is_link_local, socket_address};
 pub const UDP_PORT: u16 = 6_511;
 /// Longest packet in bytes, counted from the DCCP header on; it permits jumbo frames.
 pub(crate) const PACKET_BYTES_MAX: usize = 9_000;
-/// Largest number of errors reported by the network that one turn handles per socket.
+/// Largest number of errors reported by the network (ICMP) that one turn of the endpoint's loop
+/// handles per socket.
 const PATH_ERRORS_MAX: usize = 16;
-/// Largest number of packets that are staged between two checks for received packets.
+/// Largest number of packets that are moved into the send batches between two checks for received
+/// packets.
 const STAGED_MAX: usize = 512;
 
 /// Carrier of an endpoint's packets: UDP or IP.
@@ -109,7 +111,7 @@ pub struct ConnectOptions {
     pub has_own_udp_port: bool,
 }
 
-/// Counts of packets that the sockets lost, by reason.
+/// Counts of packets that an endpoint's sockets lost, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LostPackets {
     /// Count of packets that the kernel refused to send; they are lost as on the network.
@@ -224,7 +226,7 @@ impl Carriers {
         true
     }
 
-    /// Calls `take` with errors that the network reports about sent packets, at most
+    /// Calls `take` with errors that the network reports about sent packets (ICMP), at most
     /// [`PATH_ERRORS_MAX`] per socket.
     pub(crate) fn path_errors(&mut self, mut take: impl FnMut(PathError, &[u8])) {
         for socket in &self.sockets {

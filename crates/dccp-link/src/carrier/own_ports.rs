@@ -30,8 +30,8 @@ pub(super) struct OwnPorts {
     sockets: Vec<Option<DedicatedSocket>>,
     numbers: BTreeMap<(bool, u16), u32>,
     pub(super) list: Arc<ReadyList>,
-    /// Numbers of the sockets that received packets in this turn; `emptied` counts those that have
-    /// been read to the end.
+    /// Numbers of the sockets that received packets in this turn of the endpoint's loop; `emptied`
+    /// counts those that have been read to the end.
     ready: Vec<u32>,
     emptied: usize,
     /// Numbers of the sockets with packets that wait for the kernel.

@@ -96,12 +96,13 @@ impl ConnectionEndReason {
     }
 }
 
-/// Condition variables of a connection at which application threads wait.
+/// Condition variables of a connection, at which threads of the application wait.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
-    /// Condition that a datagram arrived on the connection, or that its state changed.
+    /// Condition variable for readers: a datagram arrived on the connection, or its state changed.
     pub(crate) readable: Condvar,
-    /// Condition that the connection's send queue may have room, or that its state changed.
+    /// Condition variable for writers: the connection's send queue may have room, or its state
+    /// changed.
     pub(crate) writable: Condvar,
 }
 
@@ -168,7 +169,7 @@ pub(crate) struct SharedEndpoint {
     state: Mutex<EndpointState>,
     is_sleeping: AtomicBool,
     sleeper: SocketWaiter,
-    /// Condition that a connection of the endpoint ended.
+    /// Condition variable for threads that wait until connections of the endpoint have ended.
     pub(crate) ended: Condvar,
 }
 

@@ -10,8 +10,8 @@ use netio::{Clock, thread};
 
 use super::{ConnectionEndReason, ConnectionEntry, EndpointState, FinalReset, SharedEndpoint};
 
-/// Largest number of rounds of staging and flushing packets between two checks for received
-/// packets.
+/// Largest number of times that the thread stages and flushes packets between two checks for
+/// received packets.
 const ROUNDS_MAX: usize = 8;
 /// Time in nanoseconds after which the thread tries again when waiting for the sockets fails.
 const RETRY_NS: u64 = 10_000_000;
@@ -58,10 +58,10 @@ pub(super) fn serve(shared: &SharedEndpoint) {
     }
 }
 
-/// Result of one turn of the endpoint's thread.
+/// Result of one turn of the loop of the endpoint's thread.
 struct ServiceTurnResult {
     has_ended: bool,
-    /// True if more packets are ready to be sent, so that the next turn must not wait.
+    /// True if more packets are ready to be sent, so that the loop's next turn must not wait.
     has_more: bool,
 }
 
@@ -80,8 +80,8 @@ impl ConnectionEntry {
 }
 
 impl EndpointState {
-    /// Performs one turn of the thread: receives packets, reports events, and sends the packets
-    /// that may leave.
+    /// Performs one turn of the loop of the endpoint's thread: receives packets, reports events,
+    /// and sends the packets that may leave.
     fn turn(&mut self, now_ns: u64) -> ServiceTurnResult {
         let count = self.driver.connections_count();
         self.driver.receive(now_ns);

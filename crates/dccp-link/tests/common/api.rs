@@ -1,4 +1,5 @@
-//! Both interfaces of the crate with one trait, so that one suite holds for both.
+//! Traits that both interfaces of the crate (blocking and async) implement, so that one suite holds
+//! for both.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -66,7 +67,7 @@ pub(crate) trait ListenerCalls: Send + Sync {
     fn accept(&self) -> Result<Self::Connection, DccpError>;
 }
 
-/// Calls of an application at a connection. Each call ends within the connection's patience.
+/// Calls of an application at a connection. Each call ends within [`PATIENCE`].
 pub(crate) trait ConnectionCalls: Send + Sync {
     fn set_patience(&mut self, patience: Duration);
     fn key(&self) -> ConnectionKey;
@@ -85,7 +86,7 @@ pub(crate) fn open_endpoint<F: EndpointCalls>(kind: CarrierKind, address: IpAddr
     F::open(&CarrierOptions { addresses: vec![address], ..CarrierOptions::new(kind) })
 }
 
-/// A listening endpoint and its address.
+/// Listening endpoint with its address.
 pub(crate) struct ServerOf<F: EndpointCalls> {
     pub(crate) listener: F::Listener,
     pub(crate) endpoint: F,
@@ -202,12 +203,13 @@ impl ConnectionCalls for BlockingConnection {
     }
 }
 
-/// Returns a runtime for the futures of one value.
+/// Returns a runtime for the futures of one endpoint, listener or connection.
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_time().build().unwrap()
 }
 
-/// A value of the async interface, the runtime of its futures, and their longest time.
+/// Endpoint, listener or connection of the async interface, with the runtime of its futures and
+/// their longest time.
 pub(crate) struct RuntimeAdapter<T> {
     value: T,
     runtime: Runtime,
@@ -219,7 +221,7 @@ impl<T> RuntimeAdapter<T> {
         Self { value, runtime: runtime(), patience: PATIENCE }
     }
 
-    /// Returns the result of a future, within the patience.
+    /// Returns the result of a future, within the adapter's patience.
     fn run<R>(&self, future: impl Future<Output = Result<R, DccpError>>) -> Result<R, DccpError> {
         self.runtime.block_on(async {
             let late = |_| DccpError::TimedOut(self.patience);

@@ -13,7 +13,8 @@ use dccp_link::{
 
 /// DCCP port of servers.
 pub(crate) const PORT: u16 = 5_001;
-/// Time that is longer than any step on any machine; only a failed test waits that long.
+/// Timeout of each step, longer than any step takes on any machine; only a failed test waits that
+/// long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -25,7 +26,7 @@ pub(crate) fn ip(arguments: &str) {
     output(arguments);
 }
 
-/// Returns the output of `ip`.
+/// Runs `ip` with `arguments` and returns its output.
 pub(crate) fn output(arguments: &str) -> String {
     let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
     assert!(output.status.success(), "ip {arguments}: {output:?}");
@@ -53,7 +54,7 @@ pub(crate) fn in_a_namespace(test: impl FnOnce() + Send) {
     }
 }
 
-/// A listening endpoint and its address.
+/// Listening endpoint with its address.
 pub(crate) struct DccpTestServer {
     pub(crate) listener: BlockingListener,
     pub(crate) endpoint: BlockingEndpoint,

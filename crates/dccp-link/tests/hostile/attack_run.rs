@@ -1,4 +1,4 @@
-//! A server under attack, and a connection that must continue to work.
+//! Run of a server under attack, with a connection that must continue to work.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -14,16 +14,16 @@ use super::relay::UdpRelay;
 use super::senders::{AttackedConnection, Permits, abuse, send_attack};
 use crate::common::{PATIENCE, PORT, V4, config, open, service};
 
-/// Limits of the server: low, so that the test reaches them.
+/// Limits of the server's endpoint: low, so that the test reaches them.
 const LIMITS: EndpointLimits =
     EndpointLimits { connections: 64, half_open: 16, resets_per_s: 1_024 };
-/// Port whose application accepts any client.
+/// Port of the server whose application accepts any client, the attacking ones too.
 const ABUSED: u16 = PORT + 1;
-/// Time without an answer after which a sender repeats.
+/// Time without an answer after which a sender repeats a datagram.
 const AGAIN: Duration = Duration::from_millis(100);
-/// Bytes of a datagram of the connection.
+/// Length of a datagram of the connection, in bytes.
 const DATAGRAM_BYTES: usize = 200;
-/// Most items in the queues of one connection, its own packets included.
+/// Largest number of items in the queues of one connection, its own packets included.
 const QUEUED_MAX: usize = 300;
 
 /// Speed of the attacks.
@@ -37,33 +37,34 @@ pub(crate) enum AttackSpeed {
     LineRate,
 }
 
-/// Size of a run.
+/// Size of an attack run.
 #[derive(Clone, Copy)]
 pub(crate) struct AttackRunSize {
     pub(crate) speed: AttackSpeed,
     /// Time after which a datagram that has not come back has failed.
     pub(crate) patience: Duration,
-    /// Datagrams there and back, before the attack and after it; during the attack as many as it
-    /// lasts.
+    /// Number of datagrams there and back, before the attack and after it; during the attack as
+    /// many as it lasts.
     pub(crate) exchanges: u32,
-    /// Packets of each attack.
+    /// Number of packets of each attack.
     pub(crate) packets: u64,
-    /// Clients that connect in order to abuse their connection.
+    /// Number of clients that connect in order to abuse their connection.
     pub(crate) clients: u32,
 }
 
-/// Result of a run.
+/// Result of an attack run.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct AttackRunResult {
-    /// Datagrams there and back, their time, and count of repetitions: before, during, after.
+    /// Number of datagrams there and back, their time, and the number of repetitions: before,
+    /// during and after the attacks.
     phases: [(u32, Duration, u32); 3],
     sent: [u64; 4],
     /// Duration of all attacks together.
     attack: Duration,
     pub(crate) abusers: u32,
-    /// Greatest occupancy of the server, its end included.
+    /// Greatest occupancy of the server's endpoint in the run, that at the end included.
     pub(crate) most: Occupancy,
-    /// Occupancy of the server at the end.
+    /// Occupancy of the server's endpoint at the end of the run.
     pub(crate) occupancy: Occupancy,
     pub(crate) answers: EndpointAnswerCounts,
     rss_kib: [u64; 2],
@@ -83,7 +84,7 @@ fn datagram(number: u32) -> Vec<u8> {
     octets
 }
 
-/// Returns the number of a datagram, and checks its content.
+/// Returns the number that a datagram contains, and checks its content.
 fn number(octets: &[u8]) -> u32 {
     let number = u32::from_be_bytes(*octets.first_chunk().expect("a number in front"));
     assert_eq!(octets, datagram(number), "changed on the way, or not ours");
@@ -141,7 +142,7 @@ impl RepeatingSender {
     }
 }
 
-/// Accepts until it is stopped.
+/// Accepts connections until `stop` is set, and hands each to `serve`.
 fn accept(
     listener: &BlockingListener,
     stop: &AtomicBool,
@@ -156,7 +157,7 @@ fn accept(
     }
 }
 
-/// Sends received datagrams back, and checks that each is known.
+/// Sends received datagrams back, and checks that the connection's client sent each.
 fn echo(mut connection: BlockingConnection, stop: &AtomicBool) {
     connection.set_receive_timeout(Some(AGAIN));
     connection.set_send_timeout(Some(AGAIN));
@@ -174,7 +175,8 @@ fn echo(mut connection: BlockingConnection, stop: &AtomicBool) {
     }
 }
 
-/// Reads the datagrams of an abused connection, which may have any content of its own client.
+/// Reads the datagrams of an abused connection, and checks that each is [`FORGED`], the content
+/// that its client sends.
 fn read_forged(mut connection: BlockingConnection) {
     connection.set_receive_timeout(Some(Duration::from_millis(5)));
     while let Ok(Some(octets)) = connection.receive() {
@@ -183,7 +185,7 @@ fn read_forged(mut connection: BlockingConnection) {
     connection.abort();
 }
 
-/// Returns the greatest of each count.
+/// Returns an occupancy with the greater of `a` and `b` for each count.
 fn most(a: Occupancy, b: Occupancy) -> Occupancy {
     Occupancy {
         connections: a.connections.max(b.connections),
@@ -211,7 +213,8 @@ fn rss_kib() -> u64 {
     line.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-/// Runs a connection with this congestion control before, during and after all attacks at once.
+/// Runs a connection with the congestion control `ccid` before, during and after all attacks, which
+/// run at once.
 pub(crate) fn run_attacks(kind: CarrierKind, ccid: u8, scale: AttackRunSize) -> AttackRunResult {
     let carrier = CarrierOptions { addresses: vec![V4], ..CarrierOptions::new(kind) };
     let server = BlockingEndpoint::open(&carrier, LIMITS).unwrap();

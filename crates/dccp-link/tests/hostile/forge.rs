@@ -9,19 +9,19 @@ use dccp_link::ServiceCode;
 
 /// Content of forged data; no application may ever read it.
 pub(crate) const FORGED: &[u8] = b"forged";
-/// Most bytes of a forged packet.
+/// Largest length of a forged packet, in bytes.
 pub(crate) const PACKET_BYTES_MAX: usize = 1_100;
 
-/// Attacks on a connection whose addresses and ports are known, but not its numbers.
+/// Attacks on a connection whose addresses and ports are known, but not its sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attack {
-    /// Resets with every code, in the name of either end.
+    /// Attack by Resets with every code, in the name of either end.
     Resets,
-    /// Requests from random ports to the server's port.
+    /// Attack by Requests from random ports to the server's port.
     Requests,
-    /// Packets of the connection with as many options as fit.
+    /// Attack by packets of the connection with as many options as fit.
     Options,
-    /// Packets of the connection with random numbers, and data.
+    /// Attack by packets of the connection with random sequence numbers, and data.
     Sequences,
 }
 
@@ -39,7 +39,7 @@ impl Attack {
     }
 }
 
-/// Forged sender and receiver of a packet.
+/// Forged sender and receiver of an attack's packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForgedEndpoints {
     /// Addresses of source and destination; `None` inside of UDP, where the checksum does not have
@@ -57,7 +57,7 @@ impl ForgedEndpoints {
         }
     }
 
-    /// Writes a packet with these names. Returns its length.
+    /// Writes a packet in the name of these ends. Returns its length.
     pub(crate) fn write(
         &self,
         header: DccpHeader,
@@ -104,7 +104,7 @@ pub(crate) fn forge(
     }
 }
 
-/// Returns a number that an attacker might try.
+/// Returns a sequence number that an attacker might try.
 fn number(random: &mut Random) -> u64 {
     match random.below(8) {
         0 => 0,

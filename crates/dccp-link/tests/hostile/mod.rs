@@ -23,7 +23,8 @@ const SCALE: AttackRunSize = AttackRunSize {
     clients: 150,
 };
 
-/// Returns a lock for one run at a time: two would mostly measure the lack of processors.
+/// Returns a lock that lets one attack run work at a time: two would mostly measure the lack of
+/// processors.
 fn alone() -> MutexGuard<'static, ()> {
     static SIEGE: Mutex<()> = Mutex::new(());
     SIEGE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -54,8 +55,8 @@ fn a_connection_over_ip_outlives_all_attacks() {
     });
 }
 
-/// Datagrams that are lost while the server cannot read that fast are repeated, at the pace of
-/// congestion control; the patience is for that.
+/// Checks that a connection outlives attacks at line rate. Datagrams that are lost while the server
+/// cannot read that fast are repeated, at the pace of congestion control; the patience is for that.
 #[test]
 fn a_connection_outlives_attacks_at_line_rate() {
     let _alone = alone();

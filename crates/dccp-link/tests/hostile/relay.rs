@@ -9,12 +9,12 @@ use netio::{PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
 
 use crate::common::V4;
 
-/// Bytes for any packet of the test.
+/// Size of a buffer for any packet of the test, in bytes.
 const SLOT_BYTES: usize = 2_048;
-/// Longest time until the relay notices its end.
+/// Longest time until the relay notices that it is to stop, in nanoseconds.
 const LOOK_NS: u64 = 50_000_000;
 
-/// The relay.
+/// UDP relay between client and server, from whose socket attacks can send, too.
 pub(crate) struct UdpRelay {
     pub(crate) socket: Arc<UdpSocket>,
     server: SocketAddr,
@@ -37,7 +37,7 @@ impl UdpRelay {
         self.socket.local_address().unwrap().port()
     }
 
-    /// Returns the address that sent the first packet.
+    /// Returns the address of the client, which sent the first packet.
     pub(crate) fn client(&self) -> Option<SocketAddr> {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -46,7 +46,7 @@ impl UdpRelay {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Passes packets on, both ways, until it is stopped.
+    /// Passes packets between client and server, both ways, until it is stopped.
     pub(crate) fn run(&self) {
         let mut arrived = RecvBatch::new(64, SLOT_BYTES);
         let mut leaving = SendBatch::new(64, SLOT_BYTES, false);

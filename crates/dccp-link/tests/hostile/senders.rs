@@ -17,23 +17,23 @@ use super::forge::{Attack, FORGED, ForgedEndpoints, PACKET_BYTES_MAX, bomb, forg
 use super::relay::UdpRelay;
 use crate::common::{PORT, V4, service};
 
-/// Packets in one system call.
+/// Number of packets that an attack hands to the kernel in one system call.
 const SLOTS: usize = 64;
-/// Sockets that Requests come from.
+/// Number of UDP sockets from which an attack sends Requests.
 const SOCKETS: usize = 8;
 
-/// The connection under attack.
+/// Connection under attack, and the ways to its server.
 #[derive(Clone, Copy)]
 pub(crate) struct AttackedConnection<'a> {
-    /// Key of the connection, as its client has it.
+    /// Key of the connection, as its client sees it.
     pub(crate) key: ConnectionKey,
     /// Address of the server, inside of UDP.
     pub(crate) server: SocketAddr,
-    /// Relay of its packets, if inside of UDP.
+    /// Relay of the connection's packets, if they are inside of UDP.
     pub(crate) relay: Option<&'a UdpRelay>,
 }
 
-/// Socket from which forged packets leave.
+/// Kind of socket from which forged packets leave.
 enum ForgerySocket {
     /// Socket of the relay, from which the connection's packets leave, too.
     Relay(Arc<netio::UdpSocket>),
@@ -72,7 +72,7 @@ impl ForgerySocket {
     }
 }
 
-/// Count of system calls with packets that each attack may make.
+/// Number of system calls with packets that each attack may make so far.
 pub(crate) struct Permits(AtomicU64);
 
 impl Permits {
@@ -83,12 +83,13 @@ impl Permits {
         }))
     }
 
-    /// Adds one permit.
+    /// Adds a permit for one system call of each attack.
     pub(crate) fn give(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns a guard that ends the limit when it is dropped, also after a failed test.
+    /// Returns a guard that gives attacks permits without a limit when it is dropped, also after a
+    /// failed test.
     pub(crate) const fn end(&self) -> impl Drop {
         struct PermitLimitGuard<'a>(&'a AtomicU64);
         impl Drop for PermitLimitGuard<'_> {
@@ -112,7 +113,7 @@ impl Permits {
     }
 }
 
-/// Permits without a limit.
+/// Number of permits that stands for no limit.
 const FREE: u64 = 1 << 60;
 
 /// Sends `packets` packets of an attack as fast as the kernel accepts them and the permits allow.
@@ -144,7 +145,8 @@ pub(crate) fn send_attack(
     }
 }
 
-/// Returns the forged names of a packet, its destination, and its source.
+/// Returns the forged ends of an attack's packet, its destination, and the source to send it from,
+/// if any.
 fn aim(
     attack: Attack,
     victim: AttackedConnection<'_>,
@@ -177,7 +179,7 @@ fn aim(
     (ForgedEndpoints { addresses, source_port, destination_port }, to, None)
 }
 
-/// Time without an answer after which a client written for this test repeats its Request.
+/// Time without an answer after which a client that abuses its connection repeats its Request.
 const ANSWER: Duration = Duration::from_millis(100);
 
 /// Connects repeatedly inside of UDP to `port`, each time to send packets with valid numbers and
@@ -239,8 +241,8 @@ fn abuse_once(
     true
 }
 
-/// Sends Requests, from number `sequence` on, until there is a Response: on a busy machine one may
-/// be late, and a Request is lost if a queue or the server is full.
+/// Sends Requests, from sequence number `sequence` on, until there is a Response: on a busy machine
+/// one may be late, and a Request is lost if a queue or the server is full.
 fn request(
     socket: &UdpSocket,
     names: &ForgedEndpoints,
@@ -267,7 +269,7 @@ fn request(
     None
 }
 
-/// Returns the number of the Response, and its Init Cookie as an option to return.
+/// Returns the sequence number of the Response, and its Init Cookie as an option to return.
 fn response(socket: &UdpSocket, names: &ForgedEndpoints) -> Option<(u64, Vec<u8>)> {
     let mut buffer = [0; 2_000];
     // Answers to earlier clients are skipped.

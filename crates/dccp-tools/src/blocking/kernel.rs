@@ -20,7 +20,7 @@ const RETRY: Duration = Duration::from_millis(1);
 /// Length of the longest datagram that IP carries, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
-/// A connection over a DCCP socket of the kernel, with blocking calls.
+/// Connection over a DCCP socket of the kernel, with blocking calls.
 pub(super) struct KernelEnd {
     /// Kernel's DCCP socket of the connection; `None` once it is closed.
     socket: Option<DccpSocket>,
@@ -112,7 +112,7 @@ impl KernelEnd {
         kernel::packet_bytes_max(self.socket()).map_err(failed)
     }
 
-    /// Returns the CCIDs of the congestion controls of the data sent and received.
+    /// Returns the CCIDs of the congestion controls of the data that this end sends and receives.
     pub(super) fn ccids(&self) -> Result<(u8, u8), DccpError> {
         let socket = self.socket();
         Ok((socket.tx_ccid().map_err(failed)?, socket.rx_ccid().map_err(failed)?))
@@ -174,7 +174,7 @@ impl KernelEnd {
         Ok(WaitResult::Done(()))
     }
 
-    /// Ends the connection with a Reset.
+    /// Ends the connection with a DCCP-Reset.
     pub(super) fn abort(&mut self) {
         if let Some(socket) = self.socket.take() {
             socket.abort();
@@ -190,7 +190,7 @@ fn failed(cause: std::io::Error) -> DccpError {
     DccpError::Net(NetError::new("use", "a kernel DCCP socket", cause))
 }
 
-/// Waits until a socket is ready, a signal arrives or `time` passes. Returns true if the socket is
+/// Waits until `socket` is ready, a signal arrives or `time` passes. Returns true if the socket is
 /// ready.
 fn wait(socket: PollFd<'_>, signals: &Signals, time: Duration) -> Result<bool, DccpError> {
     let mut files = [socket, PollFd::readable(signals)];

@@ -19,12 +19,13 @@ use crate::outcome::ToolError;
 use kernel::KernelEnd;
 use own::OwnEnd;
 
-/// Longest time until a blocking call notices a signal.
+/// Longest time until a blocking call notices a signal (SIGINT, SIGTERM).
 const LOOK: Duration = Duration::from_millis(200);
-/// Longest time that the other end has to answer a Close. Linux answers after its application has
-/// read the data that came before.
+/// Longest time that the other end has to answer a DCCP-Close. Linux answers after its application
+/// has read the data that came before.
 const CLOSING: Duration = Duration::from_secs(60);
-/// Length of the receive queue in datagrams, so that a slow pipe loses no data for a while.
+/// Length of a connection's receive queue in datagrams, so that a slow pipe loses no data for a
+/// while.
 const RECEIVE_QUEUE_LEN: usize = 4_096;
 
 /// Bytes that a writable pipe accepts without waiting (`PIPE_BUF`, pipe(7)).
@@ -68,7 +69,7 @@ fn is_stopped(signals: &Signals) -> bool {
     signals.stop().load(Ordering::Acquire)
 }
 
-/// Waits until a file is ready, a signal has arrived or [`LOOK`] has passed. Returns true if the
+/// Waits until `file` is ready, a signal has arrived or [`LOOK`] has passed. Returns true if the
 /// file is ready.
 fn wait_for_file(signals: &Signals, file: PollFd<'_>) -> Result<bool, ToolError> {
     // A signal between the check and the wait makes the descriptor readable.
@@ -116,7 +117,7 @@ impl CommandConnection {
         }
     }
 
-    /// Returns the CCIDs of the congestion controls of the data sent and received.
+    /// Returns the CCIDs of the congestion controls of the data that this end sends and receives.
     pub(crate) fn ccids(&self) -> Result<(u8, u8), ToolError> {
         match &self.end {
             StackEnd::Own(end) => Ok(end.connection().ccids()),

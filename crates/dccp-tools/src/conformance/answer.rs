@@ -1,4 +1,5 @@
-//! Packets from the target of the conformance suite, and descriptions of packets for users.
+//! Packets from the target of the conformance suite (the DCCP implementation under test), and
+//! descriptions of packets for users.
 
 use std::fmt;
 
@@ -8,10 +9,10 @@ use dccp::header::{DccpHeader, DccpPacket, Integrity, PacketType};
 use dccp::option::{DccpOption, DccpOptionIterator, FeatureOption, RawOption};
 use dccp::sequence::SequenceNumber;
 
-/// Largest number of a packet's bytes that a description shows.
+/// Largest number of a packet's bytes that a description for users shows.
 const OCTETS_MAX: usize = 64;
 
-/// Packet that the suite has received from the target.
+/// Packet that the conformance suite has received from the target, the implementation under test.
 #[derive(Clone, Debug)]
 pub(super) struct TargetPacket {
     /// Index of the suite's socket that received the packet.

@@ -19,7 +19,7 @@ pub(super) struct ConformanceCase {
 /// Method of a test case: with packets, or by a test of Godwit's core.
 #[derive(Clone, Copy)]
 pub(super) enum ConformanceTestMethod {
-    /// Function that tests the target with packets.
+    /// Function that tests the target (the implementation under test) with packets.
     Outside(fn(&ConformanceContext) -> Judged),
     /// Reason why packets cannot test the requirement; a test of Godwit's core does.
     Inside(&'static str),
@@ -49,9 +49,9 @@ pub(super) const fn inside(
 /// grow.
 const REPETITIONS_MAX: usize = 8;
 
-/// Checks that a target repeats a packet at growing intervals: `wait` waits for one repetition,
-/// until one takes half as long again as the first. The first one may be long because the machine
-/// was held up, so one comparison is not enough.
+/// Checks that a target repeats a packet at growing intervals: `wait` waits for one repetition, and
+/// is called until an interval is one and a half times the first. The first interval may be long
+/// because the machine was busy, so one comparison is not enough.
 pub(super) fn demand_growing_times(mut wait: impl FnMut() -> Judged) -> Judged {
     let mut times = Vec::new();
     while times.len() < REPETITIONS_MAX {

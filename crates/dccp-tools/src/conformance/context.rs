@@ -17,15 +17,15 @@ use crate::options::CarrierName;
 
 /// Datagram that makes Godwit's responder close the connection.
 pub(super) const CLOSE_COMMAND: &[u8] = b"godwit:close";
-/// Datagram that makes Godwit's responder connect to the tester, at the UDP and the DCCP port that
-/// follow in it.
+/// Beginning of a datagram that makes Godwit's responder connect to the tester, at the UDP and the
+/// DCCP port that follow in the datagram.
 pub(super) const CONNECT_COMMAND: &[u8] = b"godwit:connect ";
 
 /// Time to wait for an answer, as a multiple of the longest time in which the target answered a
 /// Sync.
 const SLOWEST_TIMES: u32 = 8;
 
-/// State that all conformance cases share.
+/// State that all conformance cases share: sockets, sequence numbers, facts about the target.
 pub(super) struct ConformanceContext {
     wire: RefCell<TargetTransport>,
     random: RefCell<Random>,

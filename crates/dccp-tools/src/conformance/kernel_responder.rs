@@ -28,7 +28,7 @@ pub(super) struct KernelResponder {
     buffer: Vec<u8>,
 }
 
-/// Connection of the responder, whose received datagrams are sent back.
+/// Connection of the kernel's responder, whose received datagrams are sent back.
 struct Answering {
     socket: DccpSocket,
     remote: SocketAddr,

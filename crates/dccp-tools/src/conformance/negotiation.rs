@@ -55,8 +55,8 @@ impl<'b> TesterConnection<'b> {
         Ok((peer, agreed))
     }
 
-    /// Requests a value of a feature unless the target's Response has agreed to it. Returns the
-    /// agreed value.
+    /// Requests a value of a feature unless the target's Response has agreed to this value already.
+    /// Returns the agreed value.
     pub(super) fn agree_on(
         &mut self,
         response: &TargetPacket,
@@ -113,7 +113,7 @@ pub(super) const fn confirm_of(kind: FeatureOption) -> FeatureOption {
     }
 }
 
-/// Returns a feature value as six bytes.
+/// Returns a feature value as six bytes, the length of a Sequence Window (RFC 4340 §7.5.2).
 pub(super) fn wide(value: u64) -> [u8; 6] {
     let octets = value.to_be_bytes();
     [octets[2], octets[3], octets[4], octets[5], octets[6], octets[7]]

@@ -15,7 +15,8 @@ use super::context::ConformanceContext;
 use super::negotiation::confirms_for;
 use super::verdict::{CaseStopReason, Judged, demand};
 
-/// Change options that request Ack Vectors in both directions, as Linux sends them.
+/// Change options that request Ack Vectors in both directions (feature Send Ack Vector, RFC 4340
+/// §11.5), as Linux sends them.
 pub(super) const VECTORS: [u8; 8] = [34, 4, 6, 1, 32, 4, 6, 1];
 /// Largest size of a packet, in bytes.
 const PACKET_BYTES_MAX: usize = 9_000;
@@ -130,7 +131,7 @@ impl<'b> TesterConnection<'b> {
         peer
     }
 
-    /// Sets the sequence number of the next packet.
+    /// Sets the sequence number of the suite's next packet to `first`.
     pub(super) const fn begin_at(&mut self, first: SequenceNumber) {
         self.first = first;
         self.sent = first.minus(1);
@@ -187,8 +188,8 @@ impl<'b> TesterConnection<'b> {
         Ok(response)
     }
 
-    /// Stops a case about a target in RESPOND if the target uses Init Cookies, because it then
-    /// never is in that state.
+    /// Stops a case about a target in the state RESPOND if the target uses Init Cookies, because it
+    /// then never is in that state.
     pub(super) fn needs_respond(&self) -> Judged {
         if self.cookies.is_empty() {
             return Ok(());
@@ -337,7 +338,7 @@ impl<'b> TesterConnection<'b> {
     }
 
     /// Waits for a packet like [`TesterConnection::wait`], and returns the packets that arrived
-    /// before it, too. Returns the packets that came before, too.
+    /// before it, too.
     pub(super) fn wait_all(
         &mut self,
         expected: &str,
@@ -450,8 +451,8 @@ impl<'b> TesterConnection<'b> {
     }
 
     /// Sends data packets that make the target send an acknowledgement with an Ack Vector, and
-    /// returns it. It reports all packets sent before: the target chooses at which of them the Ack
-    /// Ratio is reached (RFC 4341 §6.1).
+    /// returns it. The acknowledgement reports all packets sent before: the target chooses at which
+    /// of them the Ack Ratio is reached (RFC 4341 §6.1).
     pub(super) fn report(&mut self) -> Result<TargetPacket, CaseStopReason> {
         let first = self.send_data(b"report");
         for _ in 1..ACK_RATIO {

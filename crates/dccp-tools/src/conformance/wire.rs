@@ -37,7 +37,8 @@ const PORTS_PER_RUN: u64 = 1_000;
 /// busy.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Implementation under test, with its addresses and its carrier.
+/// Target of the conformance suite: a DCCP implementation under test, with its addresses and its
+/// carrier (UDP or IP).
 #[derive(Clone, Copy, Debug)]
 pub struct ConformanceTarget {
     /// IP address of the target.

@@ -73,7 +73,7 @@ struct Shares {
     jain_index: f64,
     /// Fairness index of Jain of all flows, 0 to 1.
     jain_index_with_tcp: f64,
-    /// Least rate of all flows, as a part of an equal share.
+    /// Least rate of any flow, as a part of an equal share of the link.
     least_of_equal: f64,
 }
 
@@ -98,8 +98,8 @@ fn jain_index(rates: &[f64]) -> f64 {
 }
 
 impl Shares {
-    /// Returns the shares of DCCP flows with these rates and of one TCP flow, with its rate and
-    /// congestion control.
+    /// Returns the shares of DCCP flows with the rates `dccp_bits_per_s` and of the TCP flow `tcp`
+    /// (rate in bits per second, congestion control).
     fn from_rates(dccp_bits_per_s: Vec<f64>, tcp: (f64, String)) -> Self {
         let (tcp_bits_per_s, tcp_congestion_control) = tcp;
         let mut all = dccp_bits_per_s.clone();

@@ -1,11 +1,11 @@
-//! Interface of a connection that `dccp perf` measures, over Godwit's own stack or the kernel's.
+//! Trait of a connection that `dccp perf` measures, over Godwit's own DCCP stack or the kernel's.
 
 use dccp::connection::{Connection, ConnectionState, SendError};
 use dccp::feature::{Feature, number};
 
-/// An open connection that a flow measures.
+/// Open DCCP connection of a flow that `dccp perf` measures.
 pub(crate) trait Conduit {
-    /// Returns the CCIDs of the congestion controls of the data sent and received.
+    /// Returns the CCIDs of the congestion controls of the data that this end sends and receives.
     fn ccids(&self) -> (u8, u8);
 
     /// Returns the largest datagram in bytes that the connection accepts now.
@@ -30,7 +30,7 @@ pub(crate) trait Conduit {
     /// Closes the connection.
     fn close(&mut self, now_ns: u64);
 
-    /// Ends the connection with a Reset.
+    /// Ends the connection with a DCCP-Reset.
     fn abort(&mut self);
 }
 

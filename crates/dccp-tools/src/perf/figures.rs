@@ -1,4 +1,4 @@
-//! Figures of a flow's sender and receiver; those of the receiver are the result.
+//! Figures of a flow's sender and receiver; the receiver's figures are the result of a measurement.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct SentDataFigures {
     /// Count of datagrams that DCCP accepted for sending.
     pub(crate) datagrams: u64,
-    /// Bytes of data in these datagrams.
+    /// Bytes of data in the datagrams that DCCP accepted for sending.
     pub(crate) bytes: u64,
     /// Count of datagrams that were due at the requested rate and were not sent, because congestion
-    /// control did not permit them in time. Datagrams of the settling time, if there is one, do not
-    /// count.
+    /// control did not permit them in time. Datagrams of the settling time, in which congestion
+    /// control finds its rate, do not count.
     pub(crate) never_sent: u64,
     /// Duration of sending in seconds, from the first to the last due time.
     pub(crate) seconds: f64,
-    /// Processor time of the process over the duration, as a share of one processor.
+    /// Processor time of the sender's process over the duration, as a share of one processor.
     pub(crate) cpu: f64,
 }
 
@@ -24,18 +24,18 @@ pub(crate) struct SentDataFigures {
 pub(crate) struct ReceivedDataFigures {
     /// Count of datagrams that the application read.
     pub(crate) datagrams: u64,
-    /// Bytes of data in these datagrams.
+    /// Bytes of data in the datagrams that the application read.
     pub(crate) bytes: u64,
     /// Count of datagrams that were sent and not read.
     pub(crate) lost: u64,
-    /// Count of datagrams that arrived after a later one.
+    /// Count of datagrams that arrived after a datagram with a greater number.
     pub(crate) out_of_order: u64,
     /// Count of datagrams without a number: from another program, or too short for one.
     pub(crate) without_number: u64,
     /// Duration that the datagrams cover, in seconds: from the first to the last, and one gap more.
     /// The sender's time counts if it is longer, because a path that fell silent was slow.
     pub(crate) seconds: f64,
-    /// Processor time of the process over the duration, as a share of one processor.
+    /// Processor time of the receiver's process over the duration, as a share of one processor.
     pub(crate) cpu: f64,
 }
 
@@ -82,7 +82,7 @@ struct LastIntervalCounters {
     expected: u64,
 }
 
-/// Counts of the datagrams that a side sent or received within an interval.
+/// Counts of the datagrams that a flow's sender or receiver counted within a report interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IntervalDatagramCounts {
     pub(crate) datagrams: u64,
@@ -123,7 +123,7 @@ impl FlowReceiver {
         self.first_ns
     }
 
-    /// Returns the counts of datagrams received since the last call.
+    /// Returns the counts of datagrams that the flow received since the last call.
     pub(crate) fn step(&mut self) -> IntervalDatagramCounts {
         let LastIntervalCounters { datagrams, bytes, expected } = self.mark;
         self.mark = LastIntervalCounters {
@@ -137,8 +137,8 @@ impl FlowReceiver {
         IntervalDatagramCounts { datagrams, bytes: self.bytes - bytes, lost }
     }
 
-    /// Returns the receiver's figures of all datagrams of the flow. The sender's figures at its end
-    /// show losses after the last received datagram.
+    /// Returns the receiver's figures of all datagrams of the flow. The figures in the sender's end
+    /// message show losses after the last received datagram.
     pub(crate) fn figures(&self, cpu_ns: u64) -> ReceivedDataFigures {
         let numbered = self.datagrams - self.without_number;
         let sent = self.fin.map_or(self.expected + self.without_number, |fin| fin.datagrams);

@@ -17,12 +17,12 @@ const CLOSING_NS: u64 = 3_000_000_000;
 /// Time in nanoseconds without a packet after which the other end counts as gone.
 const SILENCE_NS: u64 = 30_000_000_000;
 
-/// Data that a client wants a connection to carry in each direction.
+/// Request of a client: the data that a connection carries in each direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowRequest {
-    /// Data that the client sends; `None` for none.
+    /// Parameters of the data that the client sends; `None` for none.
     pub(crate) forward: Option<TransferParameters>,
-    /// Data that the server sends; `None` for none.
+    /// Parameters of the data that the server sends; `None` for none.
     pub(crate) reverse: Option<TransferParameters>,
 }
 

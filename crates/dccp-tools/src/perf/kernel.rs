@@ -19,17 +19,18 @@ use super::{DccpPerfArgs, client};
 use crate::kernel;
 use crate::outcome::{DccpCommandOutcome, ToolError};
 
-/// Longest time in nanoseconds until a signal is noticed that arrives between a check and a wait.
+/// Longest time in nanoseconds until the loop notices a signal that arrives between a check and a
+/// wait.
 const LOOK_NS: u64 = 200_000_000;
 /// Time in nanoseconds after which a full send queue of the kernel is tried again; `poll(2)` does
 /// not report free room in it.
 const RETRY_NS: u64 = 1_000_000;
-/// Largest number of datagrams read from one connection before the others have their turn.
+/// Largest number of datagrams read from one connection before the other connections are served.
 const READ_MAX: usize = 128;
 /// Length of the longest datagram that IP carries, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
-/// A DCCP socket of the kernel as the connection of a flow.
+/// DCCP socket of the kernel as the connection of a flow.
 struct KernelConduit {
     /// Kernel's DCCP socket of the connection; `None` once it is closed.
     socket: Option<DccpSocket>,
@@ -110,7 +111,7 @@ struct KernelSession {
     members: Vec<Member>,
     flows_count: u32,
     ended: Vec<FlowEnd>,
-    /// True if the session could send more datagrams at once.
+    /// True if the session can send more datagrams at once, without a wait.
     has_more: bool,
     buffer: Vec<u8>,
 }
@@ -271,7 +272,7 @@ impl KernelSession {
         self.members.push(Member { conduit, flow, addresses: [local, address_text(remote)] });
     }
 
-    /// Runs one turn of the session: waits for events and handles them.
+    /// Runs one turn of the session's loop: waits for events and handles them.
     fn turn(&mut self, listener: Option<&DccpSocket>) -> Result<(), ToolError> {
         self.wait(listener)?;
         if let Some(listener) = listener {

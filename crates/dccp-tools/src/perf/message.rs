@@ -28,7 +28,7 @@ const DATA_HEAD_BYTES: usize = 12;
 pub(crate) struct TransferParameters {
     /// Length of a datagram in bytes; the sender uses shorter ones if its path requires it.
     pub(crate) datagram_bytes: usize,
-    /// Duration of the transfer, in milliseconds.
+    /// Duration of the transfer that the client requests, in milliseconds.
     pub(crate) duration_ms: u64,
     /// Bytes of data after which sending ends, if that is sooner than the duration; `None` for no
     /// limit.

@@ -36,9 +36,9 @@ use session::PerfSession;
 /// Default length of a datagram in bytes: with all headers it fills a frame of 1,500 bytes over
 /// IPv4.
 pub(crate) const DATAGRAM_BYTES: usize = 1_424;
-/// Least share of a requested rate that counts as reached.
+/// Least share of the rate requested with `-b` that counts as reached.
 const SHARE_ENOUGH: f64 = 0.95;
-/// Duration limit in milliseconds of a run that ends after a number of bytes.
+/// Duration limit in milliseconds of a measurement that ends after a number of bytes.
 const UNLIMITED_MS: u64 = 1_000_000_000;
 /// Default length of the send queue in datagrams; `--set tx_qlen` changes it.
 const QUEUE_LEN: usize = 64;

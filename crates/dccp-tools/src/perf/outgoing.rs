@@ -7,16 +7,16 @@ use super::conduit::Conduit;
 use super::figures::{IntervalDatagramCounts, ReceivedDataFigures, SentDataFigures};
 use super::message::{PerfMessage, TransferParameters};
 
-/// Time in nanoseconds after its due time in which a datagram may still be sent.
+/// Time in nanoseconds after a datagram's due time in which it may still be sent.
 const LATE_NS: u64 = 10_000_000;
 /// Least time in nanoseconds between repetitions of the end message.
 const FIN_NS: u64 = 200_000_000;
 /// Time in nanoseconds between checks of the send queue until it is empty, without control
 /// messages.
 const QUEUE_NS: u64 = 1_000_000;
-/// Time in nanoseconds after which a sender stops repeating its end message.
+/// Time in nanoseconds after the end of the data at which a sender stops repeating its end message.
 const FIN_GIVE_UP_NS: u64 = 10_000_000_000;
-/// Largest number of datagrams that one call queues.
+/// Largest number of datagrams that one call of [`FlowSender::feed`] queues.
 const FEED_MAX: usize = 128;
 
 /// State of a flow's sender.
@@ -248,7 +248,8 @@ impl FlowSender {
         }
     }
 
-    /// Stores the receiver's report, if the sender has ended its data.
+    /// Stores the receiver's report of the figures that it counted, if the sender has ended its
+    /// data.
     pub(crate) fn reported(&mut self, received: ReceivedDataFigures) {
         if !matches!(self.state, FlowSenderState::Running) {
             self.state = FlowSenderState::Reported(received);
@@ -286,7 +287,7 @@ impl FlowSender {
         SentDataFigures { cpu, ..self.sent }
     }
 
-    /// Returns the counts of datagrams sent since the last call.
+    /// Returns the counts of datagrams that the flow sent since the last call.
     pub(crate) const fn step(&mut self) -> IntervalDatagramCounts {
         let (datagrams, bytes) = (self.mark.datagrams, self.mark.bytes);
         self.mark = self.sent;

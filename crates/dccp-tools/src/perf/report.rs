@@ -13,7 +13,7 @@ use crate::units::UnitFormat;
 /// Schema version of the JSON documents of `dccp perf`.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Figures of one direction of a flow in one report interval.
+/// Figures of one direction of a flow (a connection of `dccp perf`) in one report interval.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FlowInterval {
     flow: u32,
@@ -32,7 +32,7 @@ pub(crate) struct FlowInterval {
     rtt_ms: Option<f64>,
 }
 
-/// Result of one direction of a flow, as both ends saw it.
+/// Result of one direction of a flow (a connection of `dccp perf`), as both ends counted it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FlowDirectionResult {
     /// End that sent the data: `client` or `server`.
@@ -49,7 +49,7 @@ pub(crate) struct FlowDirectionResult {
     pub(crate) bits_per_s: Option<f64>,
 }
 
-/// Result of a flow that has ended.
+/// Result of a flow (a connection of `dccp perf`) that has ended.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FlowEnd {
     pub(crate) flow: u32,

@@ -1,5 +1,6 @@
-//! Search of `dccp perf --search`: the highest constant rate of which enough is received. Each step
-//! is an ordinary measurement over its own connections; [`measure::search`] chooses the next rate.
+//! Search of `dccp perf --search`: the highest constant rate at which the receiver reads enough of
+//! the data. Each step is an ordinary measurement over its own connections; [`measure::search`]
+//! chooses the next rate.
 
 use dccp_link::ConnectionConfig;
 use measure::plan::SearchPlan;
@@ -21,22 +22,22 @@ const SCHEMA_VERSION: u32 = 1;
 const START_BITS_PER_S: u64 = 1_000_000;
 /// Greatest rate that a search tries, in bits per second.
 const MAX_BITS_PER_S: f64 = 1e12;
-/// Factor between the rates of two steps until a rate is missed.
+/// Factor between the rates of two steps of the search until a rate is missed.
 const GROWTH: f64 = 2.0;
 /// Width to which bisection narrows the result, in percent of the highest rate met.
 const WIDTH_PERCENT: f64 = 2.0;
-/// Number of bisections that narrow [`GROWTH`] to [`WIDTH_PERCENT`].
+/// Number of bisections that narrow the factor [`GROWTH`] to [`WIDTH_PERCENT`].
 const BISECTIONS: u32 = 6;
 /// Largest number of confirming steps, each at a lower rate than the one before.
 const CONFIRMATIONS: u32 = 6;
-/// Share of a step's duration in which congestion control finds its rate.
+/// Share of a step's duration in which congestion control finds its rate (settling time).
 const SETTLING: f64 = 0.2;
 
-/// Step of a search: a rate that was tried, with its counts and outcome.
+/// Step of a search for the highest rate: a rate that was tried, with its counts and outcome.
 #[derive(Clone, Debug, Serialize)]
 struct RateSearchStep {
     purpose: &'static str,
-    /// Rate of each connection and direction, in bits per second.
+    /// Rate of the step for each connection and direction, in bits per second.
     bits_per_s: f64,
     /// Count of datagrams that were due; in the settling time only those that were sent.
     due: u64,

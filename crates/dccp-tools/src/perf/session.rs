@@ -17,12 +17,13 @@ use crate::debug::Observer;
 use crate::outcome::ToolError;
 use crate::probe::ProbeRecorder;
 
-/// Largest number of rounds of queueing and staging packets between two checks for received
+/// Largest number of times that the loop queues and stages packets between two checks for received
 /// packets.
 const ROUNDS_MAX: usize = 32;
 /// Number of staged packets after which the session makes a system call to send them.
 const STAGED_ENOUGH: usize = 64;
-/// Longest time in nanoseconds until a signal is noticed that arrives between a check and a wait.
+/// Longest time in nanoseconds until the loop notices a signal that arrives between a check and a
+/// wait.
 const LOOK_NS: u64 = 200_000_000;
 
 /// Reason why a client's connection could not be made.
@@ -51,7 +52,7 @@ pub(crate) struct PerfSession {
     flows_count: u32,
     interval_ns: Option<u64>,
     is_client: bool,
-    /// True if the session could send more packets at once.
+    /// True if the session can send more packets at once, without a wait.
     has_more: bool,
     /// Results of flows that have ended since [`PerfSession::take_ended`] was last called.
     ended: Vec<FlowEnd>,
@@ -131,7 +132,7 @@ impl PerfSession {
         self.driver.flush();
     }
 
-    /// Runs one turn of the session: waits for events and handles them.
+    /// Runs one turn of the session's loop: waits for events and handles them.
     pub(crate) fn turn(&mut self) -> Result<(), ToolError> {
         let now_ns = Clock::mono_ns();
         let intervals = self.flows.values().filter(|flow| flow.started_ns.is_some());
@@ -353,8 +354,8 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     const PORT: u16 = 5_001;
-    /// Datagrams until buffers have their size; `COUNTED` is their count while allocations are
-    /// counted.
+    /// Number of datagrams until buffers have their greatest size; `COUNTED` is the number while
+    /// allocations are counted.
     const WARM: u64 = 20_000;
     const COUNTED: u64 = 20_000;
 
@@ -365,7 +366,7 @@ mod tests {
         PerfSession::new(driver, output, None, is_client).unwrap()
     }
 
-    /// Sends as fast as it goes, until `is_done`.
+    /// Sends data to the server at `udp_port` as fast as possible until `is_done` is set.
     fn send(udp_port: u16, is_done: &AtomicBool) {
         let mut client = session(true);
         let peer = Peer { address: HERE, port: PORT, udp_port };

@@ -2,9 +2,9 @@
 //! same segmentation and coalescing. It measures what path and machine carry, as a reference for
 //! DCCP's rates.
 //!
-//! There is no exchange beforehand and no limit on the sender, so a path that is too slow loses
-//! datagrams; only data that the receiver read counts. Budget: one system call for up to 128
-//! datagrams, no allocation while data flows.
+//! There is no handshake and no congestion control, so a path that is too slow loses datagrams;
+//! only data that the receiver read counts. Budget: one system call for up to 128 datagrams, no
+//! allocation while data flows.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -23,13 +23,14 @@ use crate::outcome::{DccpCommandOutcome, ToolError};
 /// Size of the UDP socket's buffers in bytes, equal to those of sockets that carry DCCP.
 const BUFFER_BYTES: usize = 4 << 20;
 const SEND_SLOTS: usize = 128;
-/// Longest time in nanoseconds until a signal is noticed that arrives between a check and a wait.
+/// Longest time in nanoseconds until the loop notices a signal that arrives between a check and a
+/// wait.
 const LOOK_NS: u64 = 200_000_000;
 /// Time in nanoseconds between repetitions of the end message; `FIN_TRIES` is the number of
 /// repetitions.
 const FIN_NS: u64 = 200_000_000;
 const FIN_TRIES: u32 = 50;
-/// Largest number of senders that are counted at a time; others are ignored.
+/// Largest number of senders that the UDP server counts at a time; it ignores others.
 const FLOWS_MAX: usize = 1_024;
 /// Largest size of a control message in bytes.
 const MESSAGE_BYTES_MAX: usize = 9_000;

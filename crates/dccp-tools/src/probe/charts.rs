@@ -8,7 +8,8 @@ use report::over_time::{ChartSeries, TimeChart, render};
 use super::line::ProbeSample;
 use super::rows::bits_since;
 
-/// Largest number of points of a line in a chart; more would be no wider than the line.
+/// Largest number of points of a line in a chart; more points would be closer together than the
+/// line is wide.
 const POINTS_MAX: u64 = 480;
 
 /// Sums of the samples that make up one point of a chart.
@@ -20,7 +21,7 @@ struct ChartPointSums {
     sums: [(f64, u32); ProbeQuantity::ALL.len()],
 }
 
-/// Quantity of a probe's samples whose mean a chart shows.
+/// Quantity in the samples of a probe file whose mean a chart shows.
 #[derive(Clone, Copy)]
 enum ProbeQuantity {
     Allowed,

@@ -24,7 +24,7 @@ pub(crate) struct ProbeSample {
     pub(crate) destination: String,
     /// Length of a datagram in bytes.
     pub(crate) size: u64,
-    /// Segment size in bytes from which CCID 3 computes rates.
+    /// Segment size in bytes from which CCID 3 computes rates (`s` of RFC 5348).
     pub(crate) s: Option<u64>,
     pub(crate) rtt_us: Option<u64>,
     /// Loss event rate of CCID 3, in parts per million.
@@ -34,7 +34,7 @@ pub(crate) struct ProbeSample {
     pub(crate) x_calc: Option<u64>,
     pub(crate) x_recv: Option<u64>,
     pub(crate) x: Option<u64>,
-    /// Time between two packets of CCID 3, in microseconds.
+    /// Time between two packets at CCID 3's allowed rate, in microseconds.
     pub(crate) interval_us: Option<u64>,
     pub(crate) ccid: Option<u64>,
     /// Congestion window of CCID 2 in packets; `ssthresh` and `pipe` are in packets, too.
@@ -43,14 +43,14 @@ pub(crate) struct ProbeSample {
     pub(crate) pipe: Option<u64>,
     pub(crate) rto_us: Option<u64>,
     pub(crate) ack_ratio: Option<u64>,
-    /// Count of datagrams that wait to be sent.
+    /// Count of datagrams that wait in the connection's send queue.
     pub(crate) queue: Option<u64>,
     /// Rate of data that DCCP accepted for sending since the line before, in bytes per second.
     pub(crate) rate: Option<u64>,
 }
 
 impl ProbeSample {
-    /// Returns the values of all columns after the fourth.
+    /// Returns the values of the sample's numeric columns, those after the fourth.
     const fn numbers(&self) -> [Option<u64>; COLUMNS - 4] {
         [
             self.s,

@@ -1,5 +1,5 @@
-//! Table of a probe file for the terminal: for each interval of each connection its rate, and the
-//! figures at its end.
+//! Table of a probe file for the terminal: for each interval of each connection the rate in it, and
+//! the figures of congestion control at its end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,8 +21,9 @@ struct OpenProbeInterval {
     last: ProbeSample,
 }
 
-/// Returns the bits sent up to the time of `line` since the line before: those of its datagram if
-/// each datagram has its own line, otherwise those at its rate.
+/// Returns the bits that were sent from `before_us`, the time of the line before, to the time of
+/// `line`: those of its datagram if each datagram has its own line (Linux), otherwise those at its
+/// rate.
 pub(super) fn bits_since(line: &ProbeSample, before_us: u64) -> f64 {
     match line.rate {
         Some(rate) => rate as f64 * 8.0 * line.at_us.saturating_sub(before_us) as f64 / 1e6,

@@ -1,4 +1,5 @@
-//! Cases of a regression plan: their links, the desired rates, and the rates that Linux reached.
+//! Cases of a regression plan: their emulated links, the desired rates, and the rates that Linux
+//! reached in 2007.
 
 use std::sync::LazyLock;
 
@@ -44,7 +45,7 @@ pub(super) const fn carrier_name(carrier: RegressionCarrier) -> CarrierName {
 pub(super) struct DatagramHeaders {
     pub(super) carrier: CarrierName,
     pub(super) is_v6: bool,
-    /// Length of a datagram over IPv4, in bytes.
+    /// Length of a DCCP datagram over IPv4, in bytes.
     pub(super) v4_bytes: usize,
 }
 

@@ -16,10 +16,10 @@ pub(super) struct RegressionCases {
     pub(super) cases: Vec<RegressionCase>,
     pub(super) clocks: Vec<RegressionClock>,
     /// CCIDs of the congestion controls of the data that the client sends and receives, for each
-    /// row of a case.
+    /// row of a case in the table.
     pub(super) ccids: Vec<(u8, u8)>,
     pub(super) common: CommonRunSettings,
-    /// Connection flags of both ends.
+    /// Command-line flags of the connections at both ends.
     pub(super) connection: LinkArgs,
 }
 
@@ -30,9 +30,9 @@ pub enum RegressionProgress {
     Step(String),
     /// Row of the result table that is complete.
     Row {
-        /// Name and mean of the row, for users.
+        /// Name and mean of the row of the regression's table, for users.
         summary: String,
-        /// Text of the row in the table, with a line feed.
+        /// Text of the row in the regression's table, with a line feed.
         text: String,
     },
     /// Part of the regression that is left out, as a sentence for users.

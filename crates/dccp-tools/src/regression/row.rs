@@ -9,7 +9,7 @@ use crate::units;
 
 /// Schema version of the JSON documents of `dccp regression`.
 const SCHEMA_VERSION: u32 = 2;
-/// Formula of the desired rate where losses are the limit.
+/// Formula of the desired rate where losses limit it, not the link's capacity.
 pub(super) const FORMULA: &str =
     "X = s / (R f(p)), f(p) = sqrt(2p/3) + 12 sqrt(3p/8) p (1 + 32 p^2)";
 
@@ -152,7 +152,7 @@ impl RegressionRow {
         format!("{}: {}", self.name(), units::rate(self.mean_bits_per_s))
     }
 
-    /// Returns a sentence if the row's mean is outside of the accepted range; `None` if it is
+    /// Returns a sentence if the row's mean rate is outside of the accepted range; `None` if it is
     /// within.
     pub(super) fn shortfall(&self) -> Option<String> {
         if self.is_accepted() {

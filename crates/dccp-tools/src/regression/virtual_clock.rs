@@ -227,7 +227,8 @@ mod tests {
         }
     }
 
-    /// Notes a datagram of [`EndlessDatagramSource`].
+    /// Notes in `delivered` the number of a datagram of [`EndlessDatagramSource`], and checks that
+    /// the datagram is whole and came once.
     fn note_whole_and_once(delivered: &mut Vec<u64>, data: &[u8]) {
         let number = u64::from_be_bytes(data[..8].try_into().unwrap());
         assert!(data.len() == 1_424 && data[8..].iter().all(|&octet| octet == 0), "changed");
@@ -288,7 +289,7 @@ mod tests {
         assert!(count > 20, "{count}");
     }
 
-    /// Returns the rates of runs of a minute with these seeds.
+    /// Returns the rates of simulated runs of a minute of the case `name`, one for each seed.
     fn rates(name: &str, ccid: u8, seeds: &[u64]) -> Vec<f64> {
         let case = named(name);
         let config = with_ccid(ccid);

@@ -1,4 +1,5 @@
-//! Rules broken on purpose: each broken rule must fail its case, for its own reason.
+//! Tests that the conformance suite finds broken rules: a relay breaks each rule on purpose, which
+//! must fail the rule's case, for its own reason.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -11,9 +12,9 @@ use dccp_tools::conformance::{ConformanceCaseResult, ConformanceVerdict, run_cas
 use crate::conformance::relay::{Change, FaultPacketChanges, FaultRelay};
 use crate::conformance::{all_pass, service, udp_target};
 
-/// Times to wait for an answer, one try after the other. The first is long enough for loopback; a
-/// fault that makes the target silent costs this time. If a case did not fail as it should, the
-/// machine may have held it up before the fault happened.
+/// Times to wait for an answer of the listener, one try after the other. The first is long enough
+/// for loopback; a fault that makes the target silent costs this time. If a case did not fail as it
+/// should, the machine may have held it up before the fault happened.
 const PATIENCES: [Duration; 5] = [
     Duration::from_millis(400),
     Duration::from_secs(4),
@@ -29,12 +30,12 @@ const SERVICE_CODE_AT: usize = 24;
 const RESET_CODE_AT: usize = 24;
 const RESET_DATA_AT: usize = 25;
 
-/// A broken rule.
+/// Fault of the target: a rule of RFC 4340 that its packets break.
 struct ConformanceFault {
     case: &'static str,
-    /// Mistake of an implementation with this fault.
+    /// Mistake of an implementation with this fault, in words.
     what: &'static str,
-    /// Word of the expectation in the verdict.
+    /// Word that the case's verdict must contain: a part of the broken expectation.
     expected: &'static str,
     changes: FaultPacketChanges,
 }
@@ -45,7 +46,7 @@ pub(super) const fn once(_: &[u8]) -> usize {
     1
 }
 
-/// Returns a fault in the listener's answers.
+/// Returns a fault that changes the listener's answers by `backward`.
 const fn answers(
     case: &'static str,
     what: &'static str,
@@ -60,7 +61,8 @@ const fn answers(
     }
 }
 
-/// Returns a fault in the listener's reading of packets.
+/// Returns a fault in the listener's reading of packets, made by changing the suite's packets by
+/// `forward`.
 const fn reads(
     case: &'static str,
     what: &'static str,
@@ -83,12 +85,12 @@ fn is_reset(octets: &[u8], code: u8) -> bool {
     is(octets, PacketType::Reset) && octets[RESET_CODE_AT] == code
 }
 
-/// Returns true if the suite made a packet that §8.5 step 1 drops.
+/// Returns true if the suite made a packet that RFC 4340 §8.5 step 1 drops.
 fn is_malformed(octets: &[u8]) -> bool {
     DccpPacket::parse(octets, Integrity::Carrier).is_err()
 }
 
-/// Returns the range of the options.
+/// Returns the range of the options' bytes in the packet `octets`.
 pub(super) fn options(octets: &[u8]) -> Range<usize> {
     DccpPacket::parse(octets, Integrity::Carrier).map_or(0..0, |packet| {
         let header_len = packet.header.fixed_len();
@@ -96,7 +98,8 @@ pub(super) fn options(octets: &[u8]) -> Range<usize> {
     })
 }
 
-/// Calls `change` with the number and the value of each option `number`.
+/// Calls `change` with the number and the value of each option of the packet that has the number
+/// `number`.
 pub(super) fn each_option(
     octets: &mut [u8],
     number: u8,
@@ -118,12 +121,12 @@ pub(super) fn each_option(
     }
 }
 
-/// Changes the number of option `number` to an unknown one.
+/// Changes the number of each option `number` of the packet to an unknown one.
 fn hide(octets: &mut [u8], number: u8) {
     each_option(octets, number, |kind, _| *kind = 50);
 }
 
-/// Drops packets of a type.
+/// Drops the packet if it has this type, by making it empty.
 fn drop_packets(octets: &mut Vec<u8>, packet_type: PacketType) {
     if is(octets, packet_type) {
         octets.clear();
@@ -288,7 +291,8 @@ const FAULTS: &[ConformanceFault] = &[
     }),
 ];
 
-/// Runs the case of a fault. Fails when the target does not answer at all within `patience`.
+/// Runs the case of the fault `fault` through a relay that makes it. Fails when the target does not
+/// answer at all within `patience`.
 fn run(fault: &ConformanceFault, patience: Duration) -> Result<ConformanceCaseResult, ToolError> {
     let relay = FaultRelay::start(fault.changes);
     let only = [fault.case.to_owned()];

@@ -1,5 +1,5 @@
-//! The suite against Godwit's own listener: over both carriers, and through a relay that breaks
-//! rules.
+//! Tests of the conformance suite against Godwit's own listener: over both carriers, and through a
+//! relay that breaks rules.
 
 mod faults;
 mod namespaces;
@@ -25,15 +25,15 @@ pub(crate) const PORT: u16 = 5_001;
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Time to wait for an answer; only a failed case waits that long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-/// Tries of a case before it has failed: some cases require an action of the target within a
-/// certain time. A machine that holds the target up makes that longer, but not each time.
+/// Number of tries of a case before it has failed: some cases require an action of the target
+/// within a certain time. A machine that holds the target up makes that longer, but not each time.
 const TRIES: usize = 8;
 
 pub(crate) fn service() -> ServiceCode {
     "SC:CONF".parse().unwrap()
 }
 
-/// A listener that ends when the value is dropped.
+/// Godwit's listener as the suite's target; it ends when the value is dropped.
 pub(crate) struct ConformanceListener {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -41,7 +41,7 @@ pub(crate) struct ConformanceListener {
 }
 
 impl ConformanceListener {
-    /// Opens a listener in the caller's namespace.
+    /// Opens a listener of `kind` at `address` in the caller's network namespace.
     pub(crate) fn start(kind: CarrierKind, address: IpAddr, uses_init_cookies: bool) -> Self {
         let opened = ConformanceResponder::open(
             kind,
@@ -78,7 +78,8 @@ pub(crate) const fn udp_target(udp_port: u16) -> ConformanceTarget {
     ConformanceTarget { address: V4, scope: 0, port: PORT, udp_port, carrier: CarrierName::Udp }
 }
 
-/// Returns all verdicts; panics with the details of failed cases.
+/// Runs the suite's cases `only` (all if empty) against `target`, and returns all verdicts; panics
+/// with the details of failed cases.
 pub(crate) fn all_pass(
     target: ConformanceTarget,
     only: &[String],

@@ -1,4 +1,5 @@
-//! The suite over IP, between two network namespaces that the test creates and that end with it.
+//! Tests of the conformance suite over IP, between two network namespaces that the test creates and
+//! that end with it.
 
 use std::net::IpAddr;
 use std::process::Command;
@@ -11,13 +12,13 @@ use dccp_tools::options::CarrierName;
 
 use crate::conformance::{ConformanceListener, PORT, all_pass};
 
-/// Runs ip(8) in the namespace of this thread.
+/// Runs ip(8) with `words` in the network namespace of this thread.
 fn ip(words: &str) {
     let output = Command::new("ip").args(words.split(' ')).output().unwrap();
     assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Returns the kernel's number of this thread.
+/// Returns the kernel's thread id of this thread, by which ip(8) names its namespace.
 fn thread_id() -> String {
     let link = std::fs::read_link("/proc/thread-self").unwrap();
     link.file_name().unwrap().to_string_lossy().into_owned()
@@ -30,8 +31,8 @@ fn set_up(side: u8) {
     ip(&format!("link set conf{side} up"));
 }
 
-/// Runs `test` in one namespace while Godwit's listener is in another one, at `address`. Prints a
-/// message when namespaces are not permitted here.
+/// Runs `test` in one network namespace while Godwit's listener is in another one, at `address`.
+/// Prints a message when namespaces are not permitted here.
 fn between(address: &str, test: impl FnOnce(ConformanceTarget) + Send) {
     let address: IpAddr = address.parse().unwrap();
     let has_ip = Command::new("ip").arg("-V").output().is_ok();

@@ -17,18 +17,18 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Change that the relay makes to the bytes of a packet.
 pub(crate) type Change = fn(&mut Vec<u8>);
 
-/// Changes of packets by a fault; the relay drops a packet that comes out empty.
+/// Changes of packets that the relay makes for a fault; it drops a packet that comes out empty.
 #[derive(Clone, Copy)]
 pub(crate) struct FaultPacketChanges {
     /// Change of packets from the suite to the listener.
     pub(crate) forward: Change,
     /// Change of packets from the listener to the suite.
     pub(crate) backward: Change,
-    /// Count of copies of an answer that go on.
+    /// Function that returns the number of copies of an answer that the relay sends to the suite.
     pub(crate) copies: fn(&[u8]) -> usize,
 }
 
-/// The relay and its listener; both end when the value is dropped.
+/// Relay with Godwit's listener behind it; both end when the value is dropped.
 pub(crate) struct FaultRelay {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -42,7 +42,7 @@ fn bind() -> UdpSocket {
     socket
 }
 
-/// Passes every datagram to `take` until `stop`.
+/// Passes every datagram of `socket`, with its sender, to `take` until `stop` is set.
 fn pump(socket: &UdpSocket, stop: &AtomicBool, mut take: impl FnMut(Vec<u8>, SocketAddr)) {
     let mut buffer = [0; 9_000];
     while !stop.load(Ordering::Acquire) {

@@ -1,4 +1,5 @@
-//! Behaviour that the RFC leaves open to an implementation: no case may fail because of it.
+//! Tests with behaviour that RFC 4340 leaves open to an implementation: no case may fail because of
+//! it.
 
 use std::cell::RefCell;
 
@@ -8,19 +9,19 @@ use crate::conformance::faults::{each_option, is, nothing, once, options};
 use crate::conformance::relay::{Change, FaultPacketChanges, FaultRelay};
 use crate::conformance::{all_pass, udp_target};
 
-/// A behaviour that the RFC leaves open.
+/// Variation of the target's behaviour that RFC 4340 permits.
 struct Variation {
     what: &'static str,
     changes: FaultPacketChanges,
-    /// Cases that once did not allow for it.
+    /// Names of the cases that once did not allow for this behaviour.
     cases: &'static [&'static str],
 }
 
 const DATA_OFFSET_AT: usize = 4;
-/// Numbers of Change L and Change R; `CONFIRMS` has Confirm L and Confirm R (§5.8).
+/// Numbers of Change L and Change R; `CONFIRMS` has Confirm L and Confirm R (RFC 4340 §5.8).
 const CHANGES: [u8; 2] = [32, 34];
 const CONFIRMS: [u8; 2] = [33, 35];
-/// Features that are not server-priority: Sequence Window and Ack Ratio (§6.4).
+/// Features that are not server-priority: Sequence Window and Ack Ratio (RFC 4340 §6.4).
 const NON_NEGOTIABLE: [u8; 2] = [3, 5];
 
 const fn reads(forward: Change) -> FaultPacketChanges {
@@ -28,11 +29,11 @@ const fn reads(forward: Change) -> FaultPacketChanges {
 }
 
 thread_local! {
-    /// Confirms that wait for the next SyncAck on this path.
+    /// Confirm options that wait for the next SyncAck on this thread's path through the relay.
     static WAITING: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps the Confirms of an Ack, and drops that Ack; the next SyncAck carries them.
+/// Keeps the Confirm options of an Ack, and drops that Ack; the next SyncAck carries them.
 fn delay_confirms(octets: &mut Vec<u8>) {
     if is(octets, PacketType::Ack) {
         let mut confirms = Vec::new();

@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use crate::option::{DccpOption, DccpOptionWriter};
 use crate::sequence::SequenceNumber;
 
-/// Largest number of dropped packets that this end keeps to report; it no longer reports older
-/// ones.
+/// Largest number of packets with dropped data that this end keeps for Data Dropped options (RFC
+/// 4340 §11.7); it no longer reports older ones.
 const DROPS_MAX: usize = 64;
 /// Largest number of bytes in the blocks of one Data Dropped option.
 const BLOCKS_LEN_MAX: usize = 253;
 
-/// Reason why data of a packet was dropped (Drop Code), or the fact that corrupt data was
-/// delivered.
+/// Drop Code of a Data Dropped option (RFC 4340 §11.7): reason why data of a packet was dropped, or
+/// the fact that corrupt data was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCode {
     /// Data that the protocol forbids to deliver, for instance because its checksum coverage is too
@@ -27,7 +27,7 @@ pub enum DropCode {
     Corrupt,
     /// Data with a wrong Data Checksum that the application received all the same.
     DeliveredCorrupt,
-    /// Drop Code without a meaning yet (4 to 6).
+    /// Drop Code to which RFC 4340 §11.7 gives no meaning (4 to 6).
     Reserved(u8),
 }
 
@@ -68,19 +68,20 @@ impl DropCode {
 pub struct UnacknowledgedDrops {
     /// Dropped packets with their reasons, the greatest sequence number first.
     drops: VecDeque<(SequenceNumber, DropCode)>,
-    /// Packets of this end that reported drops: their sequence number, and the greatest number that
-    /// the report covers.
+    /// Packets of this end with Data Dropped options: the sequence number of each, and the greatest
+    /// number of the other end's packets that its report covers.
     reports: VecDeque<(SequenceNumber, SequenceNumber)>,
 }
 
 impl UnacknowledgedDrops {
-    /// Returns true if no dropped packet has to be reported.
+    /// Returns true if no dropped packet has to be reported in a Data Dropped option.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.drops.is_empty()
     }
 
-    /// Records that the data of the packet `number` was dropped.
+    /// Records that the data of the other end's packet with the sequence number `number` was
+    /// dropped.
     pub fn dropped(&mut self, number: SequenceNumber, code: DropCode) {
         let at = self.drops.iter().position(|(other, _)| !other.is_after(number));
         let at = at.unwrap_or(self.drops.len());
@@ -143,8 +144,8 @@ impl UnacknowledgedDrops {
     }
 }
 
-/// Returns the dropped packets that a Data Dropped option reports, newest first: sequence number
-/// and reason.
+/// Returns the packets with dropped data that a Data Dropped option reports, newest first: sequence
+/// number and reason.
 pub fn read(
     acknowledgement: SequenceNumber,
     blocks: &[u8],

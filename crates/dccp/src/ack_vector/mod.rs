@@ -16,16 +16,18 @@ use crate::sequence::SequenceNumber;
 
 pub use runs::{PacketRun, Runs};
 
-/// Largest number of packets in one cell of the history.
+/// Largest number of packets in one cell of the history of arrivals: a byte of an Ack Vector
+/// option.
 const CELL_PACKETS_MAX: u8 = 64;
 /// Largest number of bytes for the runs of one Ack Vector option.
 const RUNS_LEN_MAX: usize = 253;
-/// Largest number of cells in the history; older ones are dropped, and the other end counts their
-/// packets as lost.
+/// Largest number of cells in the history of arrivals; older ones are dropped, and the other end
+/// counts their packets as lost.
 const CELLS_MAX: usize = 3 * RUNS_LEN_MAX;
-/// Largest number of remembered reports, each with the number that it covers.
+/// Largest number of remembered reports, the packets of this end with Ack Vector options.
 const REPORTS_MAX: usize = 256;
-/// Largest number of remembered gaps that are older than the history.
+/// Largest number of remembered gaps in the other end's sequence numbers that are older than the
+/// history of arrivals.
 const GAPS_MAX: usize = 64;
 
 /// State of a packet in an Ack Vector (RFC 4340 §11.4): the upper two bits of a byte.
@@ -57,7 +59,7 @@ struct RunLengthEntry {
     nonce: bool,
 }
 
-/// Effect of a packet's arrival on the history of arrivals.
+/// Effect of a packet's arrival on the history of arrivals, from which Ack Vectors are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalEffect {
     /// Packet that is the next one in order.
@@ -85,8 +87,8 @@ pub struct AckVector {
     /// Greatest sequence number that arrived; the first cell begins with it.
     newest: SequenceNumber,
     reports: VecDeque<AckVectorReport>,
-    /// Packets that were missing when the history freed their cells, the oldest first; they may
-    /// still arrive.
+    /// Ranges of packets that were missing when the history freed their cells, the oldest first;
+    /// they may still arrive.
     gaps: VecDeque<Gap>,
 }
 

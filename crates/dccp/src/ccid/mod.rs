@@ -14,16 +14,16 @@ use crate::sequence::SequenceNumber;
 pub const RTT_DEFAULT_NS: u64 = 200_000_000;
 
 /// Least round-trip time that a measurement gives, in nanoseconds. The times that are subtracted
-/// from a measured round-trip time come in units of 10 microseconds (RFC 4340 §13), so the rest may
-/// be 0, and a window per 0 seconds would be a rate without bound.
+/// from a measured round-trip time come in units of 10 µs (RFC 4340 §13), so the difference may be
+/// 0, and a window per 0 seconds would be a rate without bound.
 pub const RTT_MIN_NS: u64 = 10_000;
 
 /// Permission of congestion control for the next datagram: now, later or blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clearance {
-    /// Permission to send at once.
+    /// Permission to send the datagram at once.
     Now,
-    /// Permission to send from this time on, in nanoseconds.
+    /// Permission to send the datagram from this time on, in nanoseconds.
     At(u64),
     /// No permission before an acknowledgement arrives or a timer expires.
     Blocked,
@@ -77,18 +77,18 @@ pub struct PacketArrival {
     pub is_in_order: bool,
 }
 
-/// Figures of a sender's congestion control, for probes.
+/// Figures of a sender's congestion control, for probes (files with samples of them).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SenderFigures {
-    /// Figures of CCID 2, in packets.
+    /// Figures of CCID 2 (RFC 4341), in packets.
     Window {
         /// Congestion window: largest number of packets that may be in flight.
         cwnd: u32,
         /// Congestion window at which slow start ends, in packets.
         ssthresh: u32,
-        /// Count of data packets in flight.
+        /// Number of data packets in flight.
         pipe: u32,
-        /// Retransmission timeout, in nanoseconds.
+        /// Retransmission timeout of CCID 2, in nanoseconds.
         rto_ns: u64,
         /// Ack Ratio that the sender wants: data packets per acknowledgement.
         ack_ratio: u16,
@@ -152,7 +152,7 @@ pub trait SenderHalf: Debug + Send {
     /// free its history (RFC 4341 §6.2).
     fn wants_ack_of_acks(&self) -> bool;
 
-    /// Returns the figures of the congestion control, for probes.
+    /// Returns the figures of the congestion control, for probes (files with samples of them).
     fn figures(&self) -> SenderFigures;
 }
 

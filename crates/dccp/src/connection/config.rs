@@ -34,8 +34,8 @@ pub struct ConnectionConfig {
     /// Least checksum coverage of received data that this end accepts, as a CsCov value
     /// (RFC 4340 §9.2.1).
     pub minimum_coverage: u8,
-    /// True if this end requests that the other end check the Data Checksum options of data from
-    /// this end (RFC 4340 §9.3).
+    /// True if this end requests that the other end check Data Checksum options (feature Check Data
+    /// Checksum, RFC 4340 §9.3.1) on data from this end.
     pub requests_data_checksum: bool,
     /// True if this end can read and set the ECN bits of the IP header (RFC 4340 §12).
     pub is_ecn_capable: bool,
@@ -77,7 +77,8 @@ const TIME_WAIT_NS: u64 = 240 * SECOND_NS;
 const SYNC_PERIOD_NS: u64 = SECOND_NS / 8;
 /// Default time to connect in nanoseconds: three minutes, as RFC 4340 §8.1.1 proposes.
 const CONNECT_TIMEOUT_NS: u64 = 180 * SECOND_NS;
-/// Default time to close in nanoseconds: four maximum segment lifetimes, as for other states.
+/// Default time in nanoseconds after which an end gives up a close: four maximum segment lifetimes
+/// of two minutes.
 const CLOSE_TIMEOUT_NS: u64 = 480 * SECOND_NS;
 /// Default bytes for options in a data packet: a packet of 1,500 bytes then holds 1,424 bytes of
 /// data.

@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use crate::header::{DccpHeader, DccpPacket, PacketType, Reset};
 use crate::sequence::SequenceNumber;
 
-/// Largest number of protocol packets that wait to be sent; more are dropped, because the other end
-/// repeats packets that need an answer.
+/// Largest number of packets of the protocol itself (such as Sync, Close, Reset) that wait to be
+/// sent; more are dropped, because the other end repeats packets that need an answer.
 const CONTROLS_MAX: usize = 16;
 
-/// A packet of the protocol itself, without application data of its own, that waits to be sent.
+/// Packet of the protocol itself, without application data of its own, that waits to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Control {
     /// Request: the client's first packet, or its repetition.

@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::header::Reset;
 
-/// An event that a connection reports to its application.
+/// Event that a connection reports to its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectionEvent {
     /// Connection on which the application may send: at a server after its client's Ack, at a
@@ -22,7 +22,7 @@ pub enum ConnectionEvent {
     Closed,
 }
 
-/// Reason why a connection did not accept a datagram to send.
+/// Reason why a connection did not accept a datagram that the application wanted to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
     /// Datagram that is longer than one packet on the path holds

@@ -50,14 +50,14 @@ pub struct ConnectionPath {
     pub integrity: Integrity,
 }
 
-/// A received Timestamp option that waits for its echo (RFC 4340 §13.3).
+/// Received Timestamp option that waits for its echo (RFC 4340 §13.3).
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     value: u32,
     arrived_ns: u64,
 }
 
-/// Counts of packets that a connection dropped before they changed anything, by reason.
+/// Counts of packets that a connection dropped before they changed its state, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionDropCounts {
     /// Counts of malformed packets, by reason in the order of [`DccpPacketDefect::ALL`].
@@ -93,7 +93,7 @@ pub struct ConnectionDropCounts {
 /// and are dropped with the drop code "Receive Buffer" (RFC 4340 §11.7).
 #[derive(Debug)]
 pub struct Connection {
-    /// Role of this end: client or server.
+    /// Role of this end of the connection: client or server.
     role: Role,
     /// State of the connection (RFC 4340 §8.4).
     state: ConnectionState,
@@ -135,7 +135,8 @@ pub struct Connection {
     /// Gaps in the sequence numbers of the other end, from which the sender learns that
     /// acknowledgements were lost.
     reverse: ReverseHoles,
-    /// Packets of the protocol itself that wait to be sent: Request, Response, Sync, Close, Reset.
+    /// Packets of the protocol itself (without application data) that wait to be sent: Request,
+    /// Response, Sync, Close, Reset.
     controls: Controls,
     /// Times at which the connection acts although no packet arrives.
     timers: Timers,
@@ -193,7 +194,7 @@ pub struct Connection {
     last_sync_ns: Option<u64>,
     /// Time of the last change of a congestion control, in nanoseconds.
     ccids_changed_ns: Option<u64>,
-    /// Counts of packets that this end dropped before they changed anything.
+    /// Counts of packets that this end dropped before they changed the connection's state.
     counts: ConnectionDropCounts,
 }
 
@@ -370,8 +371,8 @@ impl Connection {
         self.queue.len()
     }
 
-    /// Returns the count of all waiting items: datagrams to send, events, packets of the protocol,
-    /// Init Cookies.
+    /// Returns the count of all items that wait in the connection: datagrams to send, events,
+    /// packets of the protocol, Init Cookies.
     #[must_use]
     pub fn queued_count(&self) -> usize {
         let early = usize::from(self.early_data.is_some());

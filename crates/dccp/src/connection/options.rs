@@ -21,7 +21,8 @@ pub(super) struct ReceivedOptions {
 }
 
 impl Connection {
-    /// Processes the options of a packet (RFC 4340 §8.5 step 8). An error ends the connection.
+    /// Processes the options of a packet (RFC 4340 §8.5 step 8). An error is the Reset that ends
+    /// the connection.
     pub(super) fn step_8_options(
         &mut self,
         incoming: &IncomingPacket<'_>,

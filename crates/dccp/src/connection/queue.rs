@@ -10,7 +10,7 @@ struct PrioritizedDatagram {
     priority: u32,
 }
 
-/// A send queue with a largest length and an order.
+/// Send queue with a largest length and an order.
 #[derive(Clone, Debug)]
 pub(super) struct SendQueue {
     waiting: VecDeque<PrioritizedDatagram>,

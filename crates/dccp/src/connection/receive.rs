@@ -17,7 +17,7 @@ use crate::sequence::{SequenceNumber, Windows};
 /// (RFC 4340 §7.5.3).
 const ACTIVE_RTTS: u64 = 3;
 
-/// A received packet with its sequence and acknowledgement numbers in 48 bits.
+/// Received packet with its sequence and acknowledgement numbers in 48 bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IncomingPacket<'a> {
     pub(super) now_ns: u64,

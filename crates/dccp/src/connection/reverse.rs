@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use crate::sequence::SequenceNumber;
 
-/// Later packets after which a gap counts as a loss.
+/// Number of later packets after which a gap in the other end's sequence numbers counts as a loss.
 const LATER_PACKETS: u8 = 3;
-/// Largest number of gaps that are watched at once.
+/// Largest number of gaps in the other end's sequence numbers that are watched at once.
 const HOLES_MAX: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +28,8 @@ pub(super) struct ReverseHoles {
 impl ReverseHoles {
     /// Records the arrival of the packet `number` and returns a loss that follows from it.
     /// `previous` is the greatest number before it, `non_data` its NDP Count if the other end sends
-    /// those. Returns `None` if no hole became a loss. For a loss, the inner value is true if all
-    /// of the hole was data, false if not, and `None` if that is not known.
+    /// those. Returns `None` if no gap became a loss. For a loss, the inner value is true if all
+    /// packets of the gap had data, false if not, and `None` if that is not known.
     pub(super) fn record_arrival(
         &mut self,
         number: SequenceNumber,

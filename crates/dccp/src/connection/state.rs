@@ -1,7 +1,7 @@
 //! States of a connection (RFC 4340 §4.3), the roles of its ends, and the ECN field of its packets.
 
-/// State of a connection (RFC 4340 §8.4), without LISTEN, which belongs to [`crate::endpoint`].
-/// They are in the RFC's order, because its rules compare states.
+/// State of a connection (RFC 4340 §8.4), without LISTEN, which belongs to [`crate::endpoint`]. The
+/// states are in the RFC's order, because its rules compare them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConnectionState {
     /// State CLOSED: the connection does not exist yet, or no longer.
@@ -40,7 +40,7 @@ impl ConnectionState {
     }
 }
 
-/// Role of an end of a connection.
+/// Role of an end of a connection: client or server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Client: the end that sends the Request.

@@ -157,7 +157,7 @@ impl Connection {
         !options.is_empty() && needed > self.config.packet_bytes_max
     }
 
-    /// Returns true if data need not wait for the feature Send Ack Vector. CCID 2 needs them
+    /// Returns true if data need not wait for the feature Send Ack Vector. CCID 2 needs Ack Vectors
     /// (RFC 4341 §4): data waits while this end requests them, and a refusal ends the connection.
     fn has_needed_vectors(&mut self) -> bool {
         let vectors = Feature::remote(number::SEND_ACK_VECTOR);

@@ -1,6 +1,6 @@
 //! Init Cookies (RFC 4340 §8.1.4), for a server that keeps no state until its client has answered.
-//! The cookie has the relevant parts of the Request, sealed, so that the server can restore the
-//! connection from it, and only once.
+//! The cookie has the relevant parts of the Request, sealed by a keyed hash, so that the server can
+//! restore the connection from it, and only once.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::sequence::SequenceNumber;
 
 /// Largest Init Cookie, in bytes: the most that one option holds.
 const COOKIE_LEN_MAX: usize = 253;
-/// Bytes of a cookie besides the Request's options: sealing time, both first sequence numbers,
-/// seal.
+/// Bytes of an Init Cookie in addition to the Request's options: sealing time, both first sequence
+/// numbers, seal.
 const FIXED_LEN: usize = 4 + 6 + 6 + 8;
 /// Lifetime of an Init Cookie, in seconds. A client in PARTOPEN gives up after eight minutes.
 const LIFETIME_S: u32 = 480;

@@ -29,7 +29,8 @@ pub use occupancy::{EndpointAnswerCounts, Occupancy};
 use cookie::{Cookie, UsedCookies};
 use timeouts::{ConnectionDueTime, Timeouts};
 
-/// Largest number of Resets that wait to be sent, and of stateless Responses.
+/// Largest number of Resets, and of stateless Responses (with an Init Cookie), that wait to be sent
+/// at an endpoint.
 const REPLIES_MAX: usize = 64;
 /// Largest number of Init Cookies that an endpoint remembers as spent. If this many are spent while
 /// a cookie is on its way to its client and back, that cookie is refused. Each takes some 30 bytes.
@@ -58,7 +59,7 @@ impl Default for EndpointLimits {
     }
 }
 
-/// A port that accepts connections: their settings and services.
+/// Port that accepts connections: their settings and services.
 #[derive(Clone, Debug)]
 pub struct Listener {
     /// Settings of the connections that the listener accepts; each gets the service code that its
@@ -71,14 +72,14 @@ pub struct Listener {
     pub uses_init_cookies: bool,
 }
 
-/// A connection of an endpoint, with its entries in the lists of [`Endpoint`].
+/// Connection of an endpoint, with its entries in the lists of [`Endpoint`].
 #[derive(Debug)]
 struct ConnectionSlot {
     connection: Connection,
     /// Time at which the connection's next timer expires, and its entry in [`Endpoint::timeouts`].
     due: ConnectionDueTime,
-    /// True if the connection's key is in the queue [`Endpoint::ready`]; `is_noisy` means that it
-    /// is in [`Endpoint::noisy`].
+    /// True if the connection's key is in the queue [`Endpoint::ready`]; the next field is true if
+    /// it is in [`Endpoint::noisy`].
     is_ready: bool,
     is_noisy: bool,
 }
@@ -118,7 +119,7 @@ pub struct Endpoint {
     ready: VecDeque<ConnectionKey>,
     /// Connections that may have events to report, in the order of their changes.
     noisy: VecDeque<ConnectionKey>,
-    /// Connections whose timers have expired; the memory is reused.
+    /// Connections whose timers have expired; the list's memory is reused.
     due: Vec<ConnectionKey>,
     /// Half-open connections: their client has not answered the Response yet.
     half_open: BTreeSet<ConnectionKey>,

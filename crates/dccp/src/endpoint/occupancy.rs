@@ -10,7 +10,8 @@ pub struct Occupancy {
     pub half_open: usize,
     /// Count of connections in the state TIMEWAIT.
     pub time_wait: usize,
-    /// Count of Resets and stateless Responses that wait to be sent, at most 128.
+    /// Count of Resets and stateless Responses (with an Init Cookie) that wait to be sent, at most
+    /// 128.
     pub replies: usize,
     /// Count of Init Cookies that are spent, at most 65,536.
     pub spent_cookies: usize,

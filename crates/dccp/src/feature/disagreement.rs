@@ -49,7 +49,7 @@ impl fmt::Display for DesiredFeatureValues {
     }
 }
 
-/// A feature for which negotiation found no value that both ends accept.
+/// Feature for which negotiation found no value that both ends accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disagreement {
     /// Feature without a common value.

@@ -54,7 +54,7 @@ pub(super) enum ChangeProgress {
     },
 }
 
-/// A feature of one end and the state of its negotiation.
+/// Feature of one end and the state of its negotiation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FeatureNegotiation {
     pub(super) feature: Feature,

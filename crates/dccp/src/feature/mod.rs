@@ -11,41 +11,44 @@ pub use disagreement::{DesiredFeatureValues, Disagreement, feature_name};
 pub use entry::Preferences;
 pub use negotiator::{Applied, Negotiator, PacketNumbers};
 
-/// Feature numbers (RFC 4340 §6.4, Table 4; RFC 4342 §8.5).
+/// Numbers of DCCP features (RFC 4340 §6.4, Table 4; RFC 4342 §8.5).
 pub mod number {
-    /// Feature CCID: congestion control of the data that the end with the feature sends.
+    /// Feature CCID (RFC 4340 §10): congestion control of the data that the end with the feature
+    /// sends.
     pub const CCID: u8 = 1;
-    /// Feature Allow Short Seqnos: permission for the end with the feature to send 24-bit sequence
-    /// numbers.
+    /// Feature Allow Short Seqnos (RFC 4340 §7.6.1): permission for the end with the feature to
+    /// send 24-bit sequence numbers.
     pub const ALLOW_SHORT_SEQNOS: u8 = 2;
-    /// Feature Sequence Window: width of the window for the sequence numbers of the end with the
-    /// feature.
+    /// Feature Sequence Window (RFC 4340 §7.5.2): width of the window for the sequence numbers of
+    /// the end with the feature.
     pub const SEQUENCE_WINDOW: u8 = 3;
-    /// Feature ECN Incapable: the end with the feature cannot read ECN bits.
+    /// Feature ECN Incapable (RFC 4340 §12.1): the end with the feature cannot read ECN bits.
     pub const ECN_INCAPABLE: u8 = 4;
-    /// Feature Ack Ratio: data packets per acknowledgement; the end with the feature sends the
-    /// data.
+    /// Feature Ack Ratio (RFC 4340 §11.3): data packets per acknowledgement; the end with the
+    /// feature sends the data.
     pub const ACK_RATIO: u8 = 5;
-    /// Feature Send Ack Vector: the end with the feature sends Ack Vector options.
+    /// Feature Send Ack Vector (RFC 4340 §11.5): the end with the feature sends Ack Vector options.
     pub const SEND_ACK_VECTOR: u8 = 6;
-    /// Feature Send NDP Count: the end with the feature sends NDP Count options.
+    /// Feature Send NDP Count (RFC 4340 §7.7.2): the end with the feature sends NDP Count options.
     pub const SEND_NDP_COUNT: u8 = 7;
-    /// Feature Minimum Checksum Coverage: least coverage that the end with the feature accepts.
+    /// Feature Minimum Checksum Coverage (RFC 4340 §9.2.1): least coverage that the end with the
+    /// feature accepts.
     pub const MINIMUM_CHECKSUM_COVERAGE: u8 = 8;
-    /// Feature Check Data Checksum: the end with the feature checks Data Checksum options.
+    /// Feature Check Data Checksum (RFC 4340 §9.3.1): the end with the feature checks Data Checksum
+    /// options.
     pub const CHECK_DATA_CHECKSUM: u8 = 9;
-    /// Feature Send Loss Event Rate: the end with the feature, which receives data, sends Loss
-    /// Event Rate options (CCID 3).
+    /// Feature Send Loss Event Rate (RFC 4342 §8.4): the end with the feature, which receives data,
+    /// sends Loss Event Rate options (CCID 3).
     pub const SEND_LOSS_EVENT_RATE: u8 = 192;
 }
 
-/// End of a connection that has a feature.
+/// End of a connection that has a feature (RFC 4340 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Location {
-    /// Feature of this end. Options of this end for the feature are L, those of the other end are
-    /// R.
+    /// Feature of this end. This end's options for the feature are Change L and Confirm L, the
+    /// other end's are Change R and Confirm R.
     Local,
-    /// Feature of the other end.
+    /// Feature of the other end, whose options for it are Change L and Confirm L.
     Remote,
 }
 

@@ -23,9 +23,9 @@ pub struct PacketNumbers {
 /// Value of a feature that holds from now on; it may be the old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// Feature that has the value.
+    /// Feature whose value the two ends have settled.
     pub feature: Feature,
-    /// Value of the feature.
+    /// Value of the feature from now on, new or old.
     pub value: u64,
 }
 
@@ -52,7 +52,8 @@ pub struct Negotiator {
     is_server: bool,
     entries: Vec<FeatureNegotiation>,
     confirms: Vec<Confirm>,
-    /// Greatest sequence number of a received packet with a feature option (FGSR, RFC 4340 §6.6.4).
+    /// Greatest sequence number of a received packet with a feature option, Change or Confirm
+    /// (FGSR, RFC 4340 §6.6.4).
     fgsr: SequenceNumber,
     /// Greatest sequence number of a sent packet with a Change of new content (FGSS,
     /// RFC 4340 §6.6.4).
@@ -265,9 +266,9 @@ impl Negotiator {
         self.confirms.clear();
     }
 
-    /// Adds the feature options that wait to a packet of this type and number. Confirms need an
-    /// acknowledgement number and may not go on Data (RFC 4340 §6.6.3); `keep_confirms` repeats
-    /// them on the next packet.
+    /// Adds the waiting feature options (Change, Confirm) to a packet of this type and sequence
+    /// number. Confirms need an acknowledgement number and may not go on Data (RFC 4340 §6.6.3);
+    /// `keep_confirms` repeats them on the next packet.
     pub fn write(
         &mut self,
         packet_type: PacketType,
@@ -508,8 +509,8 @@ impl Negotiator {
     }
 }
 
-/// Returns the value that a Change L option requests for a non-negotiable feature; `None` for any
-/// other Change or an invalid value.
+/// Returns the value that a Change L option requests for a non-negotiable feature; `None` for a
+/// Change R or an invalid value.
 fn non_negotiable(entry: &FeatureNegotiation, value: &[u8]) -> Option<u64> {
     let is_owner = entry.feature.location == Location::Remote;
     if !is_owner || value.len() != entry.kind.value_len {

@@ -1,5 +1,5 @@
-//! Negotiation between two values, option by option. The names of the tests begin with the case
-//! that they show.
+//! Tests of feature negotiation between two negotiators, option by option. The names of the tests
+//! begin with the case of `tests/conformance/CASES.md` that they show.
 
 use super::*;
 use crate::header::{PacketType, ResetCode};
@@ -18,7 +18,7 @@ fn server() -> Negotiator {
     Negotiator::new(true, n(1_000), n(0))
 }
 
-/// Returns the options that go out on an Ack with this number.
+/// Returns the options that `negotiator` writes on an Ack with this sequence number.
 fn write_options(negotiator: &mut Negotiator, sequence: u64) -> Vec<u8> {
     write_options_on(negotiator, PacketType::Ack, sequence)
 }
@@ -34,7 +34,7 @@ fn write_options_on(
     options.written().to_vec()
 }
 
-/// Gives all options of a packet to a negotiator.
+/// Passes all options of a received packet to a negotiator.
 fn heard(
     negotiator: &mut Negotiator,
     sequence: u64,

@@ -9,7 +9,7 @@ use core::fmt;
 pub enum DccpPacketDefect {
     /// Packet shorter than 12 bytes, or shorter than its type and its X bit require.
     Truncated,
-    /// Packet of a reserved type.
+    /// Packet of a reserved type, 10 to 15 (RFC 4340 §5.1).
     Type,
     /// Packet with 24-bit sequence numbers of a type that must have 48 bits.
     ShortSequence,

@@ -148,7 +148,7 @@ impl DccpHeader {
     }
 }
 
-/// A received DCCP packet that passed step 1 of RFC 4340 §8.5.
+/// Received DCCP packet that passed step 1 of RFC 4340 §8.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DccpPacket<'a> {
     /// Header fields of the packet, before its options.

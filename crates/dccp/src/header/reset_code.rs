@@ -6,7 +6,7 @@ use core::fmt;
 /// meaning of [`ResetCode::Unspecified`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResetCode {
-    /// Reset that gives no reason.
+    /// Reset that gives no reason (code 0).
     Unspecified,
     /// Normal end of a connection, in answer to a Close.
     Closed,
@@ -14,11 +14,13 @@ pub enum ResetCode {
     Aborted,
     /// Packet for a connection that does not exist, or for one that does not accept such packets.
     NoConnection,
-    /// Packet of a type that the connection's state does not allow; Data 1 is its type.
+    /// Packet of a type that the connection's state does not allow; byte Data 1 of the Reset is its
+    /// type.
     PacketError,
-    /// Option with an impossible value; Data 1 is the option's type, Data 2 and 3 begin its value.
+    /// Option with an impossible value; byte Data 1 of the Reset is the option's type, Data 2 and 3
+    /// begin its value.
     OptionError,
-    /// Mandatory option that the receiver cannot honour; the data are as for
+    /// Mandatory option that the receiver cannot honour; the Reset's data are as for
     /// [`ResetCode::OptionError`].
     MandatoryError,
     /// Request to a DCCP port without a listener.
@@ -109,12 +111,12 @@ impl fmt::Display for ResetCode {
     }
 }
 
-/// Content of a Reset packet: its code and Data 1 to 3.
+/// Content of a Reset packet (RFC 4340 §5.6): its code and the bytes Data 1 to 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reset {
     /// Code of the Reset: the reason why it was sent.
     pub code: ResetCode,
-    /// Data 1 to 3 of the Reset: the subject of its code, if it has one; otherwise zeros.
+    /// Bytes Data 1 to 3 of the Reset: the subject of its code, if it has one; otherwise zeros.
     pub data: [u8; 3],
 }
 

@@ -15,39 +15,42 @@ use crate::header::PacketType;
 pub use elapsed::{ELAPSED_MAX_10US, elapsed_10us, elapsed_ns};
 pub use write::DccpOptionWriter;
 
-/// Option types (RFC 4340 §5.8, Table 3).
+/// Types of DCCP options (RFC 4340 §5.8, Table 3).
 pub mod number {
-    /// Option Padding: one byte without meaning.
+    /// Option Padding: one byte without meaning (RFC 4340 §5.8.1).
     pub const PADDING: u8 = 0;
-    /// Option Mandatory: the receiver must understand the next option.
+    /// Option Mandatory: the receiver must understand the next option (RFC 4340 §5.8.2).
     pub const MANDATORY: u8 = 1;
-    /// Option Slow Receiver: the receiver cannot keep up with the sender.
+    /// Option Slow Receiver: the receiver cannot keep up with the sender (RFC 4340 §11.6).
     pub const SLOW_RECEIVER: u8 = 2;
-    /// Option Change L: request for a value of a feature of the end that sends the option.
+    /// Option Change L: request for a value of a feature of the end that sends the option (RFC 4340
+    /// §6.1).
     pub const CHANGE_L: u8 = 32;
-    /// Option Confirm L: answer to Change R.
+    /// Option Confirm L: answer to an option Change R (RFC 4340 §6.2).
     pub const CONFIRM_L: u8 = 33;
-    /// Option Change R: request for a value of a feature of the end that receives the option.
+    /// Option Change R: request for a value of a feature of the end that receives the option (RFC
+    /// 4340 §6.1).
     pub const CHANGE_R: u8 = 34;
-    /// Option Confirm R: answer to Change L.
+    /// Option Confirm R: answer to an option Change L (RFC 4340 §6.2).
     pub const CONFIRM_R: u8 = 35;
-    /// Option Init Cookie: state that a server stores at its client.
+    /// Option Init Cookie: state that a server stores at its client (RFC 4340 §8.1.4).
     pub const INIT_COOKIE: u8 = 36;
-    /// Option NDP Count: length of a run of packets without data.
+    /// Option NDP Count: length of a run of packets without data (RFC 4340 §7.7).
     pub const NDP_COUNT: u8 = 37;
-    /// Option Ack Vector with nonces that add up to 0.
+    /// Option Ack Vector with ECN nonces that add up to 0 (RFC 4340 §11.4).
     pub const ACK_VECTOR_0: u8 = 38;
-    /// Option Ack Vector with nonces that add up to 1.
+    /// Option Ack Vector with ECN nonces that add up to 1 (RFC 4340 §11.4).
     pub const ACK_VECTOR_1: u8 = 39;
-    /// Option Data Dropped: packets whose data the receiver got and did not deliver.
+    /// Option Data Dropped: packets whose data the receiver got and did not deliver (RFC 4340
+    /// §11.7).
     pub const DATA_DROPPED: u8 = 40;
-    /// Option Timestamp: time of the sender.
+    /// Option Timestamp: time of the sender, to be echoed by the receiver (RFC 4340 §13.1).
     pub const TIMESTAMP: u8 = 41;
-    /// Option Timestamp Echo: Timestamp that the receiver returns.
+    /// Option Timestamp Echo: Timestamp that the receiver returns (RFC 4340 §13.3).
     pub const TIMESTAMP_ECHO: u8 = 42;
-    /// Option Elapsed Time: time since the acknowledged packet came.
+    /// Option Elapsed Time: time since the acknowledged packet arrived (RFC 4340 §13.2).
     pub const ELAPSED_TIME: u8 = 43;
-    /// Option Data Checksum: a strong checksum (CRC-32C) of the data.
+    /// Option Data Checksum: a strong checksum (CRC-32C) of the data (RFC 4340 §9.3).
     pub const DATA_CHECKSUM: u8 = 44;
     /// Least type of the options of a congestion control that go from the sender of data to its
     /// receiver.
@@ -57,7 +60,8 @@ pub mod number {
     pub const CCID_FROM_RECEIVER: u8 = 192;
     /// Option Loss Event Rate of CCID 3: inverse of the loss event rate (RFC 4342 §8.5).
     pub const LOSS_EVENT_RATE: u8 = 192;
-    /// Option Loss Intervals of CCID 3 (RFC 4342 §8.6).
+    /// Option Loss Intervals of CCID 3: lengths of the latest intervals between loss events (RFC
+    /// 4342 §8.6).
     pub const LOSS_INTERVALS: u8 = 193;
     /// Option Receive Rate of CCID 3: rate at which data came in (RFC 4342 §8.3).
     pub const RECEIVE_RATE: u8 = 194;
@@ -66,13 +70,13 @@ pub mod number {
 /// Option of feature negotiation: Change or Confirm, L or R (RFC 4340 §6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureOption {
-    /// Change L: request from the end that has the feature.
+    /// Option Change L: request from the end that has the feature (RFC 4340 §6.1).
     ChangeL,
-    /// Confirm L: answer from the end that has the feature.
+    /// Option Confirm L: answer from the end that has the feature (RFC 4340 §6.2).
     ConfirmL,
-    /// Change R: request from the end that does not have the feature.
+    /// Option Change R: request from the end that does not have the feature (RFC 4340 §6.1).
     ChangeR,
-    /// Confirm R: answer from the end that does not have the feature.
+    /// Option Confirm R: answer from the end that does not have the feature (RFC 4340 §6.2).
     ConfirmR,
 }
 
@@ -142,9 +146,9 @@ pub enum DccpOption<'a> {
     DataChecksum(u32),
     /// Any other option, or a known one with an impossible length.
     Unknown {
-        /// Type of the option on the wire.
+        /// Type of the unknown option on the wire.
         number: u8,
-        /// Bytes of the option after its type and length.
+        /// Bytes of the unknown option after its type and length.
         value: &'a [u8],
     },
 }
@@ -259,7 +263,7 @@ fn word(value: &[u8]) -> Option<u32> {
     value.try_into().ok().map(u32::from_be_bytes)
 }
 
-/// An option as the packet has it, with its interpretation.
+/// Option as the packet has it, with its interpretation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawOption<'a> {
     /// Type of the option on the wire.

@@ -6,7 +6,7 @@ use std::path::Path;
 use dccp::header::Integrity;
 use packet_wire::{ethernet, ipv4, ipv6, pcap};
 
-/// Every capture, by its file name without the ending.
+/// Names of all captures: their file names without the ending.
 pub(crate) const CAPTURES: [&str; 14] = [
     "ccid-asym-c3s2-a",
     "ccid-mismatch-a",
@@ -24,14 +24,14 @@ pub(crate) const CAPTURES: [&str; 14] = [
     "zero-length-a",
 ];
 
-/// A DCCP packet of a capture.
+/// Packet of DCCP in a capture, with its time and addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct CapturedDccpPacket {
-    /// Time of the capture, in nanoseconds since 1970.
+    /// Time at which the packet was captured, in nanoseconds since 1970.
     pub(crate) time_ns: u64,
-    /// Address of the sender.
+    /// IP address of the packet's sender.
     pub(crate) source: IpAddr,
-    /// Address of the receiver.
+    /// IP address of the packet's receiver.
     pub(crate) destination: IpAddr,
     /// Bytes of the packet, from the DCCP header on.
     pub(crate) octets: Vec<u8>,
@@ -44,7 +44,7 @@ impl CapturedDccpPacket {
     }
 }
 
-/// Returns the DCCP packets of a capture in order.
+/// Returns the DCCP packets of the capture `name` in order.
 pub(crate) fn packets(name: &str) -> Vec<CapturedDccpPacket> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/captures/{name}.pcap"));
     let file = std::fs::read(path).unwrap();

@@ -32,7 +32,8 @@ fn ack_01_acknowledgements_carry_a_vector() {
     }
 }
 
-/// RFC 4340 §11.4.2: D does not report packets again whose report T has acknowledged.
+/// RFC 4340 §11.4.2: the device D does not report packets again whose report the tester T has
+/// acknowledged.
 #[test]
 fn ack_03_an_acknowledged_acknowledgement_shortens_the_vector() {
     for mut world in open_worlds() {
@@ -58,7 +59,7 @@ fn ack_04_a_vector_that_reaches_before_the_first_packet_is_cut() {
     }
 }
 
-/// RFC 4341 §6.1: T sets the ratio, D keeps to it.
+/// RFC 4341 §6.1: the tester T sets the ratio, the device D keeps to it.
 #[test]
 fn ack_05_the_ack_ratio_is_kept() {
     for ratio in [1_u8, 2, 4] {
@@ -81,7 +82,7 @@ fn ack_05_the_ack_ratio_is_kept() {
     }
 }
 
-/// RFC 4341 §5: D sends the initial window, and no more until an acknowledgement.
+/// RFC 4341 §5: the device D sends the initial window, and no more until an acknowledgement.
 #[test]
 fn ack_07_three_packets_at_first() {
     for mut world in open_worlds() {
@@ -97,7 +98,7 @@ fn ack_07_three_packets_at_first() {
     }
 }
 
-/// RFC 4341 §5: a timeout frees the window, and D sends one packet after it.
+/// RFC 4341 §5: a timeout frees the window, and the device D sends one packet after it.
 #[test]
 fn ack_09_a_timeout_frees_the_window() {
     for mut world in open_worlds() {
@@ -130,7 +131,7 @@ fn ack_11_data_acknowledges_acknowledgements() {
     }
 }
 
-/// RFC 4340 §11.7.2: no application reads data at T any more.
+/// RFC 4340 §11.7.2: no application reads data at the tester T any more.
 #[test]
 fn ack_12_data_is_not_sent_to_an_application_that_is_gone() {
     for mut world in open_worlds() {
@@ -145,7 +146,7 @@ fn ack_12_data_is_not_sent_to_an_application_that_is_gone() {
     }
 }
 
-/// RFC 4340 §11.7: D reports the data that it drops, with the reason.
+/// RFC 4340 §11.7: the device D reports the data that it drops, with the reason.
 #[test]
 fn ack_12_dropped_data_is_reported_until_acknowledged() {
     let small = ConnectionConfig { receive_queue_len: 1, ..config_2() };
@@ -171,7 +172,7 @@ fn ack_12_dropped_data_is_reported_until_acknowledged() {
     assert_eq!(packet.option(number::DATA_DROPPED), Some(vec![0x90]));
 }
 
-/// RFC 3168, RFC 4341 §5: D reports a mark at once and in state 1.
+/// RFC 3168, RFC 4341 §5: the device D reports a mark at once and in state 1.
 #[test]
 fn ack_14_a_marked_packet_is_reported() {
     for mut world in open_worlds() {
@@ -213,7 +214,7 @@ fn feat_22_a_ccid_changes_in_open_but_not_twice_in_a_minute() {
     }
 }
 
-/// RFC 4340 §6.6.9: D resets for a Mandatory CCID that it does not have.
+/// RFC 4340 §6.6.9: the device D resets for a Mandatory CCID that it does not have.
 #[test]
 fn feat_03_a_mandatory_ccid_that_nobody_has_resets() {
     for mut world in open_worlds() {
@@ -226,7 +227,7 @@ fn config_3() -> ConnectionConfig {
     ConnectionConfig { tx_ccids: vec![3], rx_ccids: vec![3], ..config_2() }
 }
 
-/// T's Request for CCID 3 both ways, with NDP Counts.
+/// Tester T's Request for CCID 3 both ways, with NDP Counts.
 const ASKS_CCID_3: [u8; 12] = [32, 4, 1, 3, 34, 4, 1, 3, 32, 4, 7, 1];
 
 fn open_ccid_3() -> ConformanceSimulation {
@@ -277,7 +278,7 @@ fn tfrc_17_feedback_options_on_data_are_ignored() {
     assert_eq!((p, x_recv), (0.1, 256.0));
 }
 
-/// RFC 4340 §14.1: D believes the message if the quoted packet was sent lately.
+/// RFC 4340 §14.1: the device D believes the message if the quoted packet was sent lately.
 #[test]
 fn pmtu_01_a_packet_too_big_lowers_the_maximum() {
     for mut world in open_worlds() {
@@ -299,7 +300,8 @@ fn pmtu_01_a_packet_too_big_lowers_the_maximum() {
     }
 }
 
-/// RFC 4340 §14.1: without a sequence number D cannot check that it sent the quoted packet.
+/// RFC 4340 §14.1: without a sequence number the device D cannot check that it sent the quoted
+/// packet.
 #[test]
 fn pmtu_02_eight_quoted_octets_are_not_believed() {
     for mut world in open_worlds() {
@@ -312,7 +314,8 @@ fn pmtu_02_eight_quoted_octets_are_not_believed() {
     }
 }
 
-/// RFC 4340 §14.2: D answers T's padded Sync, and does not deliver its padding.
+/// RFC 4340 §14.2: the device D answers the tester T's padded Sync, and does not deliver its
+/// padding.
 #[test]
 fn pmtu_03_a_padded_sync_is_answered() {
     for mut world in open_worlds() {

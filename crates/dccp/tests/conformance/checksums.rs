@@ -7,14 +7,14 @@ use dccp::option::number;
 
 use crate::conformance::world::{ConformanceSimulation, config_2, open_worlds, packet, t_to_d};
 
-/// Returns a data packet of T whose checksum has this coverage.
+/// Returns a data packet of the tester T whose checksum has this coverage.
 fn covering(world: &ConformanceSimulation, coverage: u8, data: &[u8]) -> Vec<u8> {
     let mut header = world.header(PacketType::DataAck, world.t_gss + 1, world.t_gsr);
     header.coverage = coverage;
     packet(header, &[], data)
 }
 
-/// §9: D drops the packet without an answer.
+/// RFC 4340 §9: the device D drops the packet without an answer.
 #[test]
 fn csum_01_a_wrong_checksum_is_dropped() {
     for mut world in open_worlds() {
@@ -27,7 +27,7 @@ fn csum_01_a_wrong_checksum_is_dropped() {
     }
 }
 
-/// §9: the last byte of an odd length counts as the upper half of a word.
+/// RFC 4340 §9: the last byte of an odd length counts as the upper half of a word.
 #[test]
 fn csum_02_odd_lengths() {
     for mut world in open_worlds() {
@@ -40,7 +40,7 @@ fn csum_02_odd_lengths() {
     }
 }
 
-/// §9.1: IPv6 has a pseudo-header of its own, with its addresses.
+/// RFC 4340 §9.1: IPv6 has a pseudo-header of its own, with its addresses.
 #[test]
 fn csum_03_ipv6() {
     let integrity = |last: u16| Integrity::Addresses {
@@ -55,8 +55,8 @@ fn csum_03_ipv6() {
     assert_eq!(DccpPacket::parse(&buffer[..len], t_to_d()), Err(DccpPacketDefect::Checksum));
 }
 
-/// §9.2: data outside of the coverage may change on the way, if the receiver accepts partial
-/// coverage.
+/// RFC 4340 §9.2: data outside of the coverage may change on the way, if the receiver accepts
+/// partial coverage.
 #[test]
 fn csum_04_changed_data_outside_of_the_coverage_is_delivered() {
     let mut world =
@@ -67,7 +67,7 @@ fn csum_04_changed_data_outside_of_the_coverage_is_delivered() {
     assert_eq!(world.received(), [b"dat`"]);
 }
 
-/// §9.2: D drops a packet whose coverage exceeds its data.
+/// RFC 4340 §9.2: the device D drops a packet whose coverage exceeds its data.
 #[test]
 fn csum_05_a_coverage_past_the_end_is_dropped() {
     for mut world in open_worlds() {
@@ -79,7 +79,7 @@ fn csum_05_a_coverage_past_the_end_is_dropped() {
     }
 }
 
-/// §9.2.1: the header of the packet counts, its data does not.
+/// RFC 4340 §9.2.1: the header of the packet counts, its data does not.
 #[test]
 fn csum_06_without_partial_coverage_data_is_refused_and_reported() {
     for mut world in open_worlds() {
@@ -93,7 +93,7 @@ fn csum_06_without_partial_coverage_data_is_refused_and_reported() {
     }
 }
 
-/// §9.2.1: D accepts the agreed coverage and more.
+/// RFC 4340 §9.2.1: the device D accepts the agreed coverage and more.
 #[test]
 fn csum_07_a_minimum_of_4_takes_4_and_all_but_not_3() {
     let mut world =
@@ -106,7 +106,7 @@ fn csum_07_a_minimum_of_4_takes_4_and_all_but_not_3() {
     }
 }
 
-/// §9.2.1: the sender covers at least as much as the receiver wants.
+/// RFC 4340 §9.2.1: the sender covers at least as much as the receiver wants.
 #[test]
 fn csum_08_the_agreed_minimum_bounds_what_is_sent() {
     let config = ConnectionConfig { send_coverage: 2, ..config_2() };
@@ -122,7 +122,8 @@ fn csum_08_the_agreed_minimum_bounds_what_is_sent() {
     assert_eq!([0, 1, 2, 5, 15].map(sent_with), [0, 2, 2, 5, 0]);
 }
 
-/// §9.3: D checks a right option, a wrong one, and ignores one with an impossible length.
+/// RFC 4340 §9.3: the device D checks a right option, a wrong one, and ignores one with an
+/// impossible length.
 #[test]
 fn csum_09_data_checksums_are_checked() {
     for mut world in open_worlds() {
@@ -139,7 +140,7 @@ fn csum_09_data_checksums_are_checked() {
     }
 }
 
-/// §9.3.1: D can check Data Checksums, so it confirms the feature.
+/// RFC 4340 §9.3.1: the device D can check Data Checksums, so it confirms the feature.
 #[test]
 fn csum_10_checking_of_data_checksums_can_be_asked_for() {
     let mut world = ConformanceSimulation::open_server(config_2());

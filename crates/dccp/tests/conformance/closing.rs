@@ -5,7 +5,7 @@ use dccp::header::{PacketType, Reset, ResetCode};
 
 use crate::conformance::world::{ConformanceSimulation, RTT, SECOND, config_2, open_worlds};
 
-/// §8.3: the end that sends the Close keeps the numbers in TIMEWAIT.
+/// RFC 4340 §8.3: the end that sends the Close keeps the numbers in TIMEWAIT.
 #[test]
 fn cls_01_a_client_closes_and_waits() {
     let mut world = ConformanceSimulation::open_client(config_2());
@@ -23,7 +23,7 @@ fn cls_01_a_client_closes_and_waits() {
     assert_eq!((world.d.state(), world.d.poll_timeout()), (ConnectionState::Closed, None));
 }
 
-/// §8.3: a server lets its client close.
+/// RFC 4340 §8.3: a server lets its client close.
 #[test]
 fn cls_02_a_server_asks_its_client_to_close() {
     let mut world = ConformanceSimulation::open_server(config_2());
@@ -45,7 +45,7 @@ fn cls_02_a_server_asks_its_client_to_close() {
     assert_eq!(world.d.state(), ConnectionState::TimeWait);
 }
 
-/// §8.3: a server that holds TIMEWAIT sends Close instead of CloseReq.
+/// RFC 4340 §8.3: a server that holds TIMEWAIT sends Close instead of CloseReq.
 #[test]
 fn cls_03_a_server_that_holds_time_wait_sends_close() {
     let config = ConnectionConfig { server_holds_time_wait: true, ..config_2() };
@@ -56,7 +56,7 @@ fn cls_03_a_server_that_holds_time_wait_sends_close() {
     assert_eq!(world.d.state(), ConnectionState::TimeWait);
 }
 
-/// §8.3: repetitions begin after two round trips and double to 64 seconds.
+/// RFC 4340 §8.3: repetitions begin after two round trips and double to 64 seconds.
 #[test]
 fn cls_04_close_is_repeated() {
     for mut world in open_worlds() {
@@ -80,7 +80,7 @@ fn cls_04_close_is_repeated() {
     }
 }
 
-/// §8.5 step 7: a client may not send a CloseReq.
+/// RFC 4340 §8.5 step 7: a client may not send a CloseReq.
 #[test]
 fn cls_05_a_close_req_to_a_server_draws_a_sync() {
     let mut world = ConformanceSimulation::open_server(config_2());
@@ -91,7 +91,7 @@ fn cls_05_a_close_req_to_a_server_draws_a_sync() {
     assert_eq!(world.d.state(), ConnectionState::Open);
 }
 
-/// §8.3: both ends close at once.
+/// RFC 4340 §8.3: both ends close at once.
 #[test]
 fn cls_06_crossing_closes_end() {
     for mut world in open_worlds() {
@@ -107,7 +107,7 @@ fn cls_06_crossing_closes_end() {
     }
 }
 
-/// §8.5 step 9: D reports a Reset to the application and does not answer it.
+/// RFC 4340 §8.5 step 9: the device D reports a Reset to the application and does not answer it.
 #[test]
 fn cls_07_a_reset_is_told_and_not_answered() {
     for mut world in open_worlds() {
@@ -122,7 +122,7 @@ fn cls_07_a_reset_is_told_and_not_answered() {
     }
 }
 
-/// §8.3: data that was under way is no error.
+/// RFC 4340 §8.3: data that was under way is no error.
 #[test]
 fn cls_08_data_while_closing_is_taken() {
     for mut world in open_worlds() {

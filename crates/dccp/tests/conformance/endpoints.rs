@@ -10,13 +10,14 @@ use crate::conformance::world::{DevicePacket, MS, SECOND, config_2};
 
 const SERVICE: ServiceCode = ServiceCode::new(7);
 
-/// The device D with a listener at port 5001, and T, which writes packets by hand.
+/// Endpoint of the device D with a listener at port 5001, and the tester T, which writes packets by
+/// hand.
 struct DeviceEndpoint {
     d: Endpoint,
     now_ns: u64,
 }
 
-/// Returns the key of T at this address and port, as D sees it.
+/// Returns the key of the tester T at this address and port, as the device D sees it.
 fn key(host: u32, port: u16) -> ConnectionKey {
     ConnectionKey {
         local: [10, 0, 0, 2].into(),
@@ -81,7 +82,7 @@ fn acknowledging(packet_type: PacketType, sequence: u64, number: u64) -> DccpHea
     DccpHeader { acknowledgement: Some(number), ..DccpHeader::new(packet_type, sequence) }
 }
 
-/// §8.1.2 to §8.1.5: a listener makes a connection for a Request.
+/// RFC 4340 §8.1.2 to §8.1.5: a listener makes a connection for a Request.
 #[test]
 fn con_01_a_listener_makes_a_connection() {
     let mut device = DeviceEndpoint::plain();
@@ -94,7 +95,7 @@ fn con_01_a_listener_makes_a_connection() {
     assert_eq!(device.events(), expected.map(|event| (key(1, 40_000), event)));
 }
 
-/// §8.1.3, §8.3.1: D refuses a Request to a port without a listener.
+/// RFC 4340 §8.1.3, §8.3.1: the device D refuses a Request to a port without a listener.
 #[test]
 fn con_02_a_closed_port_refuses() {
     let mut device = DeviceEndpoint::plain();
@@ -106,7 +107,7 @@ fn con_02_a_closed_port_refuses() {
     assert_eq!(device.d.connections_count(), 0);
 }
 
-/// §8.1.2: D refuses a service code that its listener does not have.
+/// RFC 4340 §8.1.2: the device D refuses a service code that its listener does not have.
 #[test]
 fn con_03_another_service_is_refused() {
     for code in [8, u32::MAX, 0] {
@@ -117,7 +118,7 @@ fn con_03_another_service_is_refused() {
     }
 }
 
-/// §8.1.3: D refuses a Request when it has the most connections allowed.
+/// RFC 4340 §8.1.3: the device D refuses a Request when it has the most connections allowed.
 #[test]
 fn con_04_a_full_server_is_too_busy() {
     let limits = EndpointLimits { connections: 2, ..EndpointLimits::default() };
@@ -134,8 +135,8 @@ fn con_04_a_full_server_is_too_busy() {
     assert_eq!(device.d.connections_count(), 2);
 }
 
-/// §8.1.4: a server with many half-open connections keeps no state of further Requests, but their
-/// clients can connect.
+/// RFC 4340 §8.1.4: a server with many half-open connections keeps no state of further Requests,
+/// but their clients can connect.
 #[test]
 fn con_04_a_crowded_server_gives_cookies() {
     let limits = EndpointLimits { half_open: 2, ..EndpointLimits::default() };
@@ -164,7 +165,7 @@ fn con_04_a_crowded_server_gives_cookies() {
     );
 }
 
-/// §8.3: a connection in TIMEWAIT makes room for a new one, the oldest first.
+/// RFC 4340 §8.3: a connection in TIMEWAIT makes room for a new one, the oldest first.
 #[test]
 fn con_04_time_wait_keeps_nobody_out() {
     let limits = EndpointLimits { connections: 3, ..EndpointLimits::default() };
@@ -194,7 +195,7 @@ fn con_04_time_wait_keeps_nobody_out() {
     assert_eq!(device.d.answers().refused, 1);
 }
 
-/// §8.1.4: the server keeps no state, and restores all of it from the cookie.
+/// RFC 4340 §8.1.4: the server keeps no state, and restores all of it from the cookie.
 #[test]
 fn con_08_a_server_with_cookies_keeps_nothing_until_one_comes_back() {
     let mut device = DeviceEndpoint::new(EndpointLimits::default(), true);
@@ -220,8 +221,8 @@ fn con_08_a_server_with_cookies_keeps_nothing_until_one_comes_back() {
     assert_eq!(connection.greatest_numbers().0.value(), number);
 }
 
-/// §8.1.4: a packet that the network repeats makes no connection again after its connection has
-/// ended.
+/// RFC 4340 §8.1.4: a packet that the network repeats makes no connection again after its
+/// connection has ended.
 #[test]
 fn con_08_a_cookie_makes_one_connection() {
     let mut device = DeviceEndpoint::new(EndpointLimits::default(), true);
@@ -239,7 +240,7 @@ fn con_08_a_cookie_makes_one_connection() {
     assert_eq!((device.events(), device.d.connections_count()), (Vec::new(), 0));
 }
 
-/// §8.1.4: D resets a packet with a changed cookie.
+/// RFC 4340 §8.1.4: the device D resets a packet with a changed cookie.
 #[test]
 fn con_09_a_changed_cookie_is_reset() {
     let mut device = DeviceEndpoint::new(EndpointLimits::default(), true);
@@ -262,8 +263,8 @@ fn con_09_a_changed_cookie_is_reset() {
     assert_eq!(device.d.connections_count(), 0);
 }
 
-/// §8.1.2: if the network repeats a Request long after its connection, D makes another one, until
-/// the client resets that. D does not deliver the data of the Request again.
+/// RFC 4340 §8.1.2: if the network repeats a Request long after its connection, the device D makes
+/// another one, until the client resets that. D does not deliver the data of the Request again.
 #[test]
 fn con_17_data_of_a_repeated_request_waits_for_its_client() {
     let mut device = DeviceEndpoint::plain();
@@ -283,7 +284,7 @@ fn con_17_data_of_a_repeated_request_waits_for_its_client() {
     );
 }
 
-/// §8.5 step 3: a listener resets all packets but Requests and Resets.
+/// RFC 4340 §8.5 step 3: a listener resets all packets but Requests and Resets.
 #[test]
 fn con_19_a_listener_resets_everything_but_requests_and_resets() {
     for packet_type in PacketType::ALL {
@@ -364,7 +365,7 @@ fn enc_03_a_mark_of_the_outer_header_counts() {
     assert_eq!(vector[0], 64);
 }
 
-/// §8.1.4: Requests from many addresses leave no state.
+/// RFC 4340 §8.1.4: Requests from many addresses leave no state.
 #[test]
 fn dos_01_a_flood_of_requests_leaves_no_state_with_cookies() {
     let mut device = DeviceEndpoint::new(EndpointLimits::default(), true);
@@ -387,7 +388,7 @@ fn dos_01_a_flood_of_requests_leaves_no_state_with_cookies() {
     assert_eq!(device.d.answers().cookies, 900);
 }
 
-/// §8.3.1: D sends at most `resets_per_s` Resets per second.
+/// RFC 4340 §8.3.1: the device D sends at most `resets_per_s` Resets per second.
 #[test]
 fn dos_02_resets_are_limited() {
     let limits = EndpointLimits { resets_per_s: 50, ..EndpointLimits::default() };
@@ -402,7 +403,7 @@ fn dos_02_resets_are_limited() {
     assert_eq!(resets, 100);
 }
 
-/// §7.2: first numbers differ by connection and increase with time.
+/// RFC 4340 §7.2: first numbers differ by connection and increase with time.
 #[test]
 fn first_numbers_cannot_be_foretold_and_go_on() {
     let first = |host, now_ns| {

@@ -8,7 +8,7 @@ use crate::conformance::world::{
     ConformanceSimulation, D_ISS, MS, RTT, SECOND, T_ISS, VECTORS, config_2, packet,
 };
 
-/// §8.1.2 to §8.1.5: Request, Response and Ack open a connection.
+/// RFC 4340 §8.1.2 to §8.1.5: Request, Response and Ack open a connection.
 #[test]
 fn con_01_request_response_ack() {
     let mut world = ConformanceSimulation::server(config_2());
@@ -18,7 +18,7 @@ fn con_01_request_response_ack() {
     assert_eq!(world.d.poll_event(), Some(ConnectionEvent::Connected));
 }
 
-/// §8.1.3: the connection is the same, the Response has another number.
+/// RFC 4340 §8.1.3: the connection is the same, the Response has another number.
 #[test]
 fn con_05_a_repeated_request_gets_another_response() {
     let mut world = ConformanceSimulation::server(config_2());
@@ -30,7 +30,7 @@ fn con_05_a_repeated_request_gets_another_response() {
     assert_eq!(world.d.state(), ConnectionState::Respond);
 }
 
-/// §8.5 step 7: Data in RESPOND draws a Sync.
+/// RFC 4340 §8.5 step 7: Data in RESPOND draws a Sync.
 #[test]
 fn con_06_data_before_the_handshake_is_done_draws_a_sync() {
     let mut world = ConformanceSimulation::server(config_2());
@@ -41,7 +41,7 @@ fn con_06_data_before_the_handshake_is_done_draws_a_sync() {
     assert_eq!((world.d.state(), world.received().len()), (ConnectionState::Respond, 0));
 }
 
-/// §8.1.5: a server accepts Data after the client's Ack.
+/// RFC 4340 §8.1.5: a server accepts Data after the client's Ack.
 #[test]
 fn con_07_data_follows_the_ack() {
     for packet_type in [PacketType::Ack, PacketType::DataAck] {
@@ -53,7 +53,7 @@ fn con_07_data_follows_the_ack() {
     }
 }
 
-/// §8.1.4: the client returns cookies in their order until the server has received them.
+/// RFC 4340 §8.1.4: the client returns cookies in their order until the server has received them.
 #[test]
 fn con_08_init_cookies_are_given_back_until_open() {
     let mut world = ConformanceSimulation::client(config_2());
@@ -74,7 +74,7 @@ fn con_08_init_cookies_are_given_back_until_open() {
     assert!(world.take().iter().all(|out| out.option(number::INIT_COOKIE).is_none()));
 }
 
-/// §8.1.1: the client doubles its waits from one second to 64, and then sends a Reset that
+/// RFC 4340 §8.1.1: the client doubles its waits from one second to 64, and then sends a Reset that
 /// acknowledges nothing.
 #[test]
 fn con_10_a_client_backs_off_and_gives_up() {
@@ -97,7 +97,7 @@ fn con_10_a_client_backs_off_and_gives_up() {
     assert_eq!(times[6..], [63, 127, 191, 255, 319, 383]);
 }
 
-/// §8.5 step 4: a client in REQUEST resets packets that are no answer.
+/// RFC 4340 §8.5 step 4: a client in REQUEST resets packets that are no answer.
 #[test]
 fn con_11_what_is_no_answer_to_a_request_is_reset() {
     for packet_type in [PacketType::Data, PacketType::Ack, PacketType::Sync, PacketType::Request] {
@@ -113,7 +113,7 @@ fn con_11_what_is_no_answer_to_a_request_is_reset() {
     }
 }
 
-/// §8.5 step 4: a Response to a number that was not sent draws a Reset.
+/// RFC 4340 §8.5 step 4: a Response to a number that was not sent draws a Reset.
 #[test]
 fn con_12_a_response_to_another_request_is_reset() {
     for number in [D_ISS - 1, D_ISS + 1] {
@@ -127,7 +127,7 @@ fn con_12_a_response_to_another_request_is_reset() {
     }
 }
 
-/// §8.1.5: data carries acknowledgements until the client receives a packet of the server.
+/// RFC 4340 §8.1.5: data carries acknowledgements until the client receives a packet of the server.
 #[test]
 fn con_13_part_open_repeats_its_ack_and_sends_no_data_alone() {
     let mut world = ConformanceSimulation::client(config_2());
@@ -150,7 +150,7 @@ fn con_13_part_open_repeats_its_ack_and_sends_no_data_alone() {
     assert_eq!(packets.last().unwrap().1.reset().0, ResetCode::Aborted);
 }
 
-/// §8.5 step 12: the Ack was lost, so the server repeats its Response.
+/// RFC 4340 §8.5 step 12: the Ack was lost, so the server repeats its Response.
 #[test]
 fn con_14_another_response_gets_another_ack() {
     let mut world = ConformanceSimulation::client(config_2());
@@ -162,7 +162,7 @@ fn con_14_another_response_gets_another_ack() {
     assert_eq!(world.d.state(), ConnectionState::PartOpen);
 }
 
-/// §8.5 step 12: a Sync does not end PARTOPEN.
+/// RFC 4340 §8.5 step 12: a Sync does not end PARTOPEN.
 #[test]
 fn con_15_a_sync_does_not_open() {
     let mut world = ConformanceSimulation::client(config_2());
@@ -176,7 +176,7 @@ fn con_15_a_sync_does_not_open() {
     assert_eq!(world.d.state(), ConnectionState::Open);
 }
 
-/// §8.5 step 7: the handshake is over.
+/// RFC 4340 §8.5 step 7: the handshake is over.
 #[test]
 fn con_16_requests_and_responses_after_the_handshake_draw_a_sync() {
     let server = (ConformanceSimulation::open_server(config_2()), PacketType::Request);
@@ -197,7 +197,7 @@ fn con_16_requests_and_responses_after_the_handshake_draw_a_sync() {
     assert_eq!(world.take_types(), [PacketType::Sync]);
 }
 
-/// §8.1.2: D delivers the data once, even if the Request comes often.
+/// RFC 4340 §8.1.2: the device D delivers the data once, even if the Request comes often.
 #[test]
 fn con_17_data_on_a_request_is_delivered_once() {
     let mut world = ConformanceSimulation::server_with(config_2(), D_ISS, &VECTORS, b"hello");
@@ -219,7 +219,7 @@ fn con_17_data_on_a_request_is_delivered_once() {
     assert!(packets.iter().all(|(_, out)| out.data == b"mine"));
 }
 
-/// §8.1.3: the client reports the reason for which a server refuses.
+/// RFC 4340 §8.1.3: the client reports the reason for which a server refuses.
 #[test]
 fn con_18_refusals_are_told_apart() {
     for code in [
@@ -241,7 +241,7 @@ fn con_18_refusals_are_told_apart() {
     }
 }
 
-/// §8.5 step 2: D resets packets in TIMEWAIT, except for Resets.
+/// RFC 4340 §8.5 step 2: the device D resets packets in TIMEWAIT, except for Resets.
 #[test]
 fn con_20_packets_in_time_wait_are_reset() {
     for packet_type in [PacketType::Data, PacketType::Ack, PacketType::Request, PacketType::Close] {
@@ -258,7 +258,8 @@ fn con_20_packets_in_time_wait_are_reset() {
     world.assert_quiet();
 }
 
-/// §6.6.4, §8.1.1: the next Request repeats the Changes of a lost one, and answers to either count.
+/// RFC 4340 §6.6.4, §8.1.1: the next Request repeats the Changes of a lost one, and answers to
+/// either count.
 #[test]
 fn feat_15_a_lost_request_is_repeated_with_the_same_changes() {
     let config = ConnectionConfig { sequence_window: 500, ..config_2() };
@@ -272,7 +273,7 @@ fn feat_15_a_lost_request_is_repeated_with_the_same_changes() {
     assert_eq!(world.d.features().value(feature), 500);
 }
 
-/// §12.1: D sends ECN-capable packets only to an end that can read ECN bits.
+/// RFC 4340 §12.1: the device D sends ECN-capable packets only to an end that can read ECN bits.
 #[test]
 fn feat_23_an_end_that_is_ecn_incapable_gets_packets_that_cannot_be_marked() {
     for mut world in crate::conformance::world::open_worlds() {

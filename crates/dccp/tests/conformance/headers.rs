@@ -7,7 +7,7 @@ use crate::conformance::world::{
     ConformanceSimulation, D_ISS, MS, SECOND, T_ISS, config, config_2, open_worlds, packet, seal,
 };
 
-/// Delivers bytes to D in OPEN, and checks that they change nothing.
+/// Delivers bytes to the device D in OPEN, and checks that they change nothing.
 fn assert_ignored(octets: &[u8], reason: DccpPacketDefect) {
     for mut world in open_worlds() {
         let before = world.d.greatest_numbers();
@@ -24,13 +24,13 @@ fn octets(packet_type: PacketType) -> Vec<u8> {
     packet(world.header(packet_type, T_ISS + 10, D_ISS), &[], &[])
 }
 
-/// §8.5 step 1: the packet is shorter than any header.
+/// RFC 4340 §8.5 step 1: the packet is shorter than any header.
 #[test]
 fn hdr_01_eleven_octets_are_dropped() {
     assert_ignored(&octets(PacketType::Data)[..11], DccpPacketDefect::Truncated);
 }
 
-/// §5.1: Data Offset is below the fixed header.
+/// RFC 4340 §5.1: Data Offset is below the fixed header.
 #[test]
 fn hdr_02_a_data_offset_inside_of_the_header_is_dropped() {
     for packet_type in PacketType::ALL {
@@ -41,7 +41,7 @@ fn hdr_02_a_data_offset_inside_of_the_header_is_dropped() {
     }
 }
 
-/// §5.1: Data Offset is beyond the packet's end.
+/// RFC 4340 §5.1: Data Offset is beyond the packet's end.
 #[test]
 fn hdr_03_a_data_offset_behind_the_packet_is_dropped() {
     let mut octets = octets(PacketType::Ack);
@@ -50,7 +50,7 @@ fn hdr_03_a_data_offset_behind_the_packet_is_dropped() {
     assert_ignored(&octets, DccpPacketDefect::DataOffset);
 }
 
-/// §5.1: D neither acknowledges nor resets packets of reserved types.
+/// RFC 4340 §5.1: the device D neither acknowledges nor resets packets of reserved types.
 #[test]
 fn hdr_04_types_10_to_15_are_dropped() {
     for number in 10..16 {
@@ -61,7 +61,7 @@ fn hdr_04_types_10_to_15_are_dropped() {
     }
 }
 
-/// §5.1: only Data, Ack and DataAck may have short numbers.
+/// RFC 4340 §5.1: only Data, Ack and DataAck may have short numbers.
 #[test]
 fn hdr_05_short_numbers_on_other_types_are_dropped() {
     for packet_type in PacketType::ALL.into_iter().filter(|t| !t.may_be_short()) {
@@ -72,7 +72,7 @@ fn hdr_05_short_numbers_on_other_types_are_dropped() {
     }
 }
 
-/// §5.1: D ignores reserved bits.
+/// RFC 4340 §5.1: the device D ignores reserved bits.
 #[test]
 fn hdr_06_reserved_bits_do_not_matter() {
     for mut world in open_worlds() {
@@ -88,7 +88,7 @@ fn hdr_06_reserved_bits_do_not_matter() {
     }
 }
 
-/// §5.1, RFC 4341 §9: CCID 2 does not use CCVal.
+/// RFC 4340 §5.1, RFC 4341 §9: CCID 2 does not use CCVal.
 #[test]
 fn hdr_07_ccval_means_nothing_to_ccid_2() {
     for mut world in open_worlds() {
@@ -99,7 +99,7 @@ fn hdr_07_ccval_means_nothing_to_ccid_2() {
     }
 }
 
-/// §5.4: bytes after an Ack's header are padding.
+/// RFC 4340 §5.4: bytes after an Ack's header are padding.
 #[test]
 fn hdr_08_data_on_an_ack_is_not_delivered() {
     for mut world in open_worlds() {
@@ -109,7 +109,7 @@ fn hdr_08_data_on_an_ack_is_not_delivered() {
     }
 }
 
-/// §5.4: a Data packet without data is an empty datagram.
+/// RFC 4340 §5.4: a Data packet without data is an empty datagram.
 #[test]
 fn hdr_09_an_empty_datagram_is_delivered() {
     for mut world in open_worlds() {
@@ -119,7 +119,7 @@ fn hdr_09_an_empty_datagram_is_delivered() {
     }
 }
 
-/// §5: D sends every type with its least header and zeros in reserved fields.
+/// RFC 4340 §5: the device D sends every type with its least header and zeros in reserved fields.
 #[test]
 fn hdr_10_what_is_sent_is_well_formed() {
     let mut seen = Vec::new();
@@ -164,7 +164,7 @@ fn hdr_10_what_is_sent_is_well_formed() {
     }
 }
 
-/// §5.6, Table 2: Data 1 to 3 of a Reset depend on its code.
+/// RFC 4340 §5.6, Table 2: Data 1 to 3 of a Reset depend on its code.
 #[test]
 fn hdr_11_the_data_of_a_reset_are_those_of_its_code() {
     let mut world = ConformanceSimulation::open_server(config_2());
@@ -179,7 +179,7 @@ fn hdr_11_the_data_of_a_reset_are_those_of_its_code() {
     assert_eq!(world.take_one().reset(), (ResetCode::PacketError, [3, 0, 0]));
 }
 
-/// §5.3: a Response has the service code and the number of its Request.
+/// RFC 4340 §5.3: a Response has the service code and the number of its Request.
 #[test]
 fn hdr_12_a_response_repeats_the_service_code_and_acknowledges_the_request() {
     let mut world = ConformanceSimulation::server_with(config(), D_ISS, &[], &[]);

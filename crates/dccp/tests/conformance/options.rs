@@ -5,7 +5,8 @@ use dccp::header::{PacketType, ResetCode};
 
 use crate::conformance::world::{ConformanceSimulation, D_ISS, config_2, open_worlds};
 
-/// Returns the Reset with which D answers an Ack with these options; `None` when it accepts them.
+/// Returns the Reset with which the device D answers an Ack with these options; `None` when it
+/// accepts them.
 fn reset_after(options: &[u8]) -> Option<(ResetCode, [u8; 3])> {
     let results = open_worlds().map(|mut world| {
         world.send(PacketType::Ack, options, &[]);
@@ -18,13 +19,13 @@ fn reset_after(options: &[u8]) -> Option<(ResetCode, [u8; 3])> {
     results[0]
 }
 
-/// §5.8: D skips unknown options.
+/// RFC 4340 §5.8: the device D skips unknown options.
 #[test]
 fn opt_01_unknown_options_are_ignored() {
     assert_eq!(reset_after(&[50, 3, 1, 127, 2, 3, 31]), None);
 }
 
-/// §5.8.2: D resets for an unknown option after Mandatory.
+/// RFC 4340 §5.8.2: the device D resets for an unknown option after Mandatory.
 #[test]
 fn opt_02_mandatory_before_an_unknown_option_resets() {
     let expected = Some((ResetCode::MandatoryError, [50, 9, 8]));
@@ -32,26 +33,26 @@ fn opt_02_mandatory_before_an_unknown_option_resets() {
     assert_eq!(reset_after(&[1, 127, 2]), Some((ResetCode::MandatoryError, [127, 0, 0])));
 }
 
-/// §5.8.2: D resets for Mandatory without an option after it.
+/// RFC 4340 §5.8.2: the device D resets for Mandatory without an option after it.
 #[test]
 fn opt_03_mandatory_at_the_end_resets() {
     assert_eq!(reset_after(&[0, 0, 0, 1]), Some((ResetCode::OptionError, [1, 0, 0])));
 }
 
-/// §5.8.2: D resets for Mandatory before Mandatory.
+/// RFC 4340 §5.8.2: the device D resets for Mandatory before Mandatory.
 #[test]
 fn opt_04_mandatory_before_mandatory_resets() {
     let expected = Some((ResetCode::OptionError, [1, 0, 0]));
     assert_eq!(reset_after(&[1, 1, 41, 6, 0, 0, 0, 0]), expected);
 }
 
-/// §5.8.1: D understands padding.
+/// RFC 4340 §5.8.1: the device D understands padding.
 #[test]
 fn opt_05_mandatory_padding_is_fine() {
     assert_eq!(reset_after(&[1, 0, 0, 0]), None);
 }
 
-/// §5.8: options before the bad length count, the rest does not.
+/// RFC 4340 §5.8: options before the bad length count, the rest does not.
 #[test]
 fn opt_06_a_length_that_cannot_be_ends_the_options() {
     for bad in [[50, 0], [50, 1], [50, 99]] {
@@ -64,7 +65,7 @@ fn opt_06_a_length_that_cannot_be_ends_the_options() {
     }
 }
 
-/// §5.8, Table 3: D ignores Mandatory on Data.
+/// RFC 4340 §5.8, Table 3: the device D ignores Mandatory on Data.
 #[test]
 fn opt_07_mandatory_on_data_is_ignored() {
     for mut world in open_worlds() {
@@ -74,7 +75,8 @@ fn opt_07_mandatory_on_data_is_ignored() {
     }
 }
 
-/// §5.8, Table 3: D ignores the options on Data that Table 3 does not permit there.
+/// RFC 4340 §5.8, Table 3: the device D ignores the options on Data that Table 3 does not permit
+/// there.
 #[test]
 fn opt_08_options_that_are_not_for_data_are_ignored_there() {
     for mut world in open_worlds() {
@@ -92,7 +94,7 @@ fn opt_08_options_that_are_not_for_data_are_ignored_there() {
     }
 }
 
-/// §5.8, §11.4: a Request acknowledges nothing.
+/// RFC 4340 §5.8, §11.4: a Request acknowledges nothing.
 #[test]
 fn opt_09_an_ack_vector_on_a_request_is_ignored() {
     let mut world =
@@ -100,7 +102,7 @@ fn opt_09_an_ack_vector_on_a_request_is_ignored() {
     assert_eq!(world.take_types(), [PacketType::Response]);
 }
 
-/// §5.8: options need not be aligned.
+/// RFC 4340 §5.8: options need not be aligned.
 #[test]
 fn opt_10_options_stand_anywhere() {
     for mut world in open_worlds() {
@@ -111,7 +113,7 @@ fn opt_10_options_stand_anywhere() {
     }
 }
 
-/// §5.8: an option with an impossible length counts as an unknown one. (Linux resets.)
+/// RFC 4340 §5.8: an option with an impossible length counts as an unknown one. (Linux resets.)
 #[test]
 fn opt_11_a_timestamp_of_another_length_is_ignored() {
     for mut world in open_worlds() {
@@ -123,7 +125,7 @@ fn opt_11_a_timestamp_of_another_length_is_ignored() {
     assert_eq!(reset_after(&[1, 41, 5, 1, 2, 3]), expected);
 }
 
-/// §8.5 step 8 comes before step 9, so the options of a Reset count.
+/// RFC 4340 §8.5 step 8 comes before step 9, so the options of a Reset count.
 #[test]
 fn opt_12_the_options_of_a_reset_count_once() {
     for mut world in open_worlds() {
@@ -135,7 +137,7 @@ fn opt_12_the_options_of_a_reset_count_once() {
     }
 }
 
-/// §5.1: D accepts the longest header.
+/// RFC 4340 §5.1: the device D accepts the longest header.
 #[test]
 fn opt_13_a_thousand_octets_of_options_are_taken() {
     for mut world in open_worlds() {

@@ -62,8 +62,8 @@ fn a_client_sends_though_its_server_is_silent() {
     }
 }
 
-/// §8.1.5: every packet until OPEN has the Confirms. A datagram that leaves no room for them waits,
-/// and the client sends a Sync to get a packet that opens.
+/// RFC 4340 §8.1.5: every packet until OPEN has the Confirms. A datagram that leaves no room for
+/// them waits, and the client sends a Sync to get a packet that opens.
 #[test]
 fn a_datagram_without_room_for_the_confirms_waits_for_the_server() {
     for (ccid, config) in configs() {
@@ -81,7 +81,7 @@ fn a_datagram_without_room_for_the_confirms_waits_for_the_server() {
     }
 }
 
-/// §8.1.5, §8.3: a Close must not reach a server before the handshake is over.
+/// RFC 4340 §8.1.5, §8.3: a Close must not reach a server before the handshake is over.
 #[test]
 fn a_client_that_closes_at_once_says_its_ack_and_its_data_before() {
     for (ccid, config) in configs() {
@@ -99,7 +99,7 @@ fn a_client_that_closes_at_once_says_its_ack_and_its_data_before() {
 }
 
 /// A client gives up a server without a packet after its Response within the time to connect, and
-/// sends Syncs before that (§5.7: a Sync must be answered).
+/// sends Syncs before that (RFC 4340 §5.7: a Sync must be answered).
 #[test]
 fn part_open_ends_after_the_time_to_connect() {
     let limited = ConnectionConfig { connect_timeout_ns: 5 * SECOND, ..config_2() };
@@ -140,7 +140,7 @@ fn a_server_asks_in_its_response_for_what_the_request_left_open() {
 }
 
 /// A doubled Request draws two Responses, and the client may receive either of them first: each has
-/// all Changes (§6.6.3).
+/// all Changes (RFC 4340 §6.6.3).
 #[test]
 fn every_response_asks_for_what_is_not_answered() {
     let mut world = ConformanceSimulation::server_with(config_3(), D_ISS, &[], &[]);
@@ -190,8 +190,8 @@ fn a_client_that_ignores_changes_is_reported_to_by_ack_vector() {
     assert_eq!(why.feature, Feature::remote(feature_number::SEND_ACK_VECTOR));
 }
 
-/// Returns the latest Ack Vector: numbers since T's Request from the acknowledged one on, each with
-/// true if its packet arrived.
+/// Returns the latest Ack Vector: numbers since the tester T's Request from the acknowledged one
+/// on, each with true if its packet arrived.
 fn reported(packets: &[DevicePacket]) -> Vec<(u64, bool)> {
     let vectors = packets.iter().rev().filter_map(|out| {
         let number = out.header.acknowledgement? - T_ISS;
@@ -210,7 +210,7 @@ fn arrivals() -> Vec<Vec<u64>> {
     vec![vec![3, 1, 2, 4, 5], vec![5, 4, 3, 2, 1], vec![2, 1, 3, 5, 4], vec![4, 3, 5, 1, 2]]
 }
 
-/// §8.5 steps 8 and 16, §11.4: packets that the opening packet has overtaken count and are
+/// RFC 4340 §8.5 steps 8 and 16, §11.4: packets that the opening packet has overtaken count and are
 /// delivered.
 #[test]
 fn what_arrives_behind_the_packet_that_opens_is_delivered_and_acknowledged() {
@@ -242,8 +242,8 @@ fn what_arrives_behind_the_packet_that_opens_is_delivered_and_acknowledged() {
     }
 }
 
-/// §8.5 step 7, §11.4: D acknowledges numbers of packets that it does not process as missing, and
-/// an Ack Vector begins with the packet that is acknowledged.
+/// RFC 4340 §8.5 step 7, §11.4: the device D acknowledges numbers of packets that it does not
+/// process as missing, and an Ack Vector begins with the packet that is acknowledged.
 #[test]
 fn ack_vectors_count_from_the_packet_that_is_acknowledged() {
     // Data that overtakes the whole handshake draws a Sync; the Ack after it opens.

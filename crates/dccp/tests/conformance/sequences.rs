@@ -8,7 +8,8 @@ use crate::conformance::world::{
     ConformanceSimulation, D_ISS, MS, SECOND, T_ISS, config_2, open_worlds, packet,
 };
 
-/// Returns open worlds whose windows have moved past the first numbers: T is at 10,000, and idle.
+/// Returns open worlds whose windows have moved past the first numbers: the tester T is at 10,000,
+/// and idle.
 fn far_worlds() -> [ConformanceSimulation; 2] {
     open_worlds().map(|mut world| {
         for _ in 0..150 {
@@ -22,7 +23,7 @@ fn far_worlds() -> [ConformanceSimulation; 2] {
     })
 }
 
-/// Sends a packet of T. Returns true if D counts its numbers as valid.
+/// Sends a packet of the tester T. Returns true if the device D counts its numbers as valid.
 fn is_accepted(
     world: &mut ConformanceSimulation,
     packet_type: PacketType,
@@ -34,7 +35,7 @@ fn is_accepted(
     world.d.counts().sequence_invalid == before
 }
 
-/// §7.5.1, §7.5.3: each type is tested at both ends of the window.
+/// RFC 4340 §7.5.1, §7.5.3: each type is tested at both ends of the window.
 #[test]
 fn seq_01_each_type_at_the_edges_of_the_window() {
     use PacketType::{Ack, Close, Data, DataAck, Reset, Sync, SyncAck};
@@ -71,7 +72,7 @@ fn seq_01_each_type_at_the_edges_of_the_window() {
     }
 }
 
-/// §7.5.1: acknowledgement numbers must have been sent, and be no older than the window.
+/// RFC 4340 §7.5.1: acknowledgement numbers must have been sent, and be no older than the window.
 #[test]
 fn seq_02_acknowledgements_at_the_edges_of_the_window() {
     for packet_type in [PacketType::Ack, PacketType::DataAck, PacketType::Sync] {
@@ -86,7 +87,7 @@ fn seq_02_acknowledgements_at_the_edges_of_the_window() {
     }
 }
 
-/// §7.5.3, §7.5.4: a packet that ends a connection must be newer than all others.
+/// RFC 4340 §7.5.3, §7.5.4: a packet that ends a connection must be newer than all others.
 #[test]
 fn seq_03_an_old_close_or_reset_draws_a_sync() {
     for mut world in far_worlds() {
@@ -110,7 +111,7 @@ fn seq_03_an_old_close_or_reset_draws_a_sync() {
     }
 }
 
-/// §7.5.1: at first the windows begin with the first numbers.
+/// RFC 4340 §7.5.1: at first the windows begin with the first numbers.
 #[test]
 fn seq_04_numbers_before_the_first_are_invalid() {
     for mut world in open_worlds() {
@@ -121,7 +122,7 @@ fn seq_04_numbers_before_the_first_are_invalid() {
     }
 }
 
-/// §7.2: both ends count past zero.
+/// RFC 4340 §7.2: both ends count past zero.
 #[test]
 fn seq_05_numbers_wrap_around() {
     let iss = (1 << 48) - 3;
@@ -155,7 +156,7 @@ fn seq_05_numbers_wrap_around() {
     }
 }
 
-/// §7.5.4: a Sync acknowledges the invalid packet.
+/// RFC 4340 §7.5.4: a Sync acknowledges the invalid packet.
 #[test]
 fn seq_06_a_sync_acknowledges_the_invalid_packet() {
     for mut world in open_worlds() {
@@ -171,7 +172,7 @@ fn seq_06_a_sync_acknowledges_the_invalid_packet() {
     }
 }
 
-/// §7.5.4: otherwise two ends could Sync forever.
+/// RFC 4340 §7.5.4: otherwise two ends could Sync forever.
 #[test]
 fn seq_07_an_invalid_sync_draws_nothing() {
     for packet_type in [PacketType::Sync, PacketType::SyncAck] {
@@ -184,7 +185,7 @@ fn seq_07_an_invalid_sync_draws_nothing() {
     }
 }
 
-/// §5.7, §8.5 step 15: D answers a Sync and moves its window.
+/// RFC 4340 §5.7, §8.5 step 15: the device D answers a Sync and moves its window.
 #[test]
 fn seq_08_a_sync_is_answered_and_moves_the_window() {
     for mut world in open_worlds() {
@@ -199,7 +200,7 @@ fn seq_08_a_sync_is_answered_and_moves_the_window() {
     }
 }
 
-/// §7.5.3: while the connection is active, Syncs must be within the window, too.
+/// RFC 4340 §7.5.3: while the connection is active, Syncs must be within the window, too.
 #[test]
 fn seq_09_an_active_connection_judges_syncs_strictly() {
     for mut world in open_worlds() {
@@ -215,7 +216,8 @@ fn seq_09_an_active_connection_judges_syncs_strictly() {
     }
 }
 
-/// §7.5.4: D sends at most eight Syncs per second, and does not accept the packets without one.
+/// RFC 4340 §7.5.4: the device D sends at most eight Syncs per second, and does not accept the
+/// packets without one.
 #[test]
 fn seq_10_syncs_are_limited() {
     for mut world in open_worlds() {
@@ -230,7 +232,7 @@ fn seq_10_syncs_are_limited() {
     }
 }
 
-/// §7.5.6: T has lost more packets in a burst than the window has.
+/// RFC 4340 §7.5.6: the tester T has lost more packets in a burst than the window has.
 #[test]
 fn seq_11_a_burst_of_losses_is_recovered_by_sync() {
     for mut world in open_worlds() {
@@ -246,7 +248,7 @@ fn seq_11_a_burst_of_losses_is_recovered_by_sync() {
     }
 }
 
-/// §7.5.5, §7.5.6: an attacker's guess draws a Sync, whose answer changes nothing.
+/// RFC 4340 §7.5.5, §7.5.6: an attacker's guess draws a Sync, whose answer changes nothing.
 #[test]
 fn seq_12_a_blind_attack_changes_nothing() {
     for mut world in open_worlds() {
@@ -262,7 +264,7 @@ fn seq_12_a_blind_attack_changes_nothing() {
     }
 }
 
-/// §7.5.6: T has lost the connection and begins anew.
+/// RFC 4340 §7.5.6: the tester T has lost the connection and begins anew.
 #[test]
 fn seq_13_a_half_open_connection_is_cleared() {
     let mut world = ConformanceSimulation::open_server(config_2());
@@ -284,7 +286,7 @@ fn seq_13_a_half_open_connection_is_cleared() {
     assert!(matches!(world.d.poll_event(), Some(ConnectionEvent::Reset(_))));
 }
 
-/// §7.6.1: D drops short numbers that it has not allowed.
+/// RFC 4340 §7.6.1: the device D drops short numbers that it has not allowed.
 #[test]
 fn seq_14_short_numbers_that_are_not_allowed_are_dropped() {
     for mut world in open_worlds() {
@@ -296,7 +298,7 @@ fn seq_14_short_numbers_that_are_not_allowed_are_dropped() {
     }
 }
 
-/// §7.6: 24 bits stand for the nearest number, even across their end.
+/// RFC 4340 §7.6: 24 bits stand for the nearest number, even across their end.
 #[test]
 fn seq_15_short_numbers_extend_across_their_end() {
     let config = ConnectionConfig { allows_short_sequence: true, ..config_2() };
@@ -327,7 +329,7 @@ fn seq_15_short_numbers_extend_across_their_end() {
     assert_eq!(world.t_gss, 0x600_0003);
 }
 
-/// §7.5.1, §6.6.1: the window is wide as soon as D has confirmed it.
+/// RFC 4340 §7.5.1, §6.6.1: the window is wide as soon as the device D has confirmed it.
 #[test]
 fn seq_16_a_wider_window_counts_from_its_confirm_on() {
     for mut world in open_worlds() {
@@ -339,7 +341,7 @@ fn seq_16_a_wider_window_counts_from_its_confirm_on() {
     }
 }
 
-/// §8.1.1, §7.1: every packet has a number of its own.
+/// RFC 4340 §8.1.1, §7.1: every packet has a number of its own.
 #[test]
 fn seq_17_a_repeated_request_has_the_next_number() {
     let mut world = ConformanceSimulation::client(config_2());
@@ -348,7 +350,7 @@ fn seq_17_a_repeated_request_has_the_next_number() {
     assert_eq!(numbers, [D_ISS, D_ISS + 1, D_ISS + 2, D_ISS + 3]);
 }
 
-/// §7.7: each packet has the length of the run without data before it.
+/// RFC 4340 §7.7: each packet has the length of the run without data before it.
 #[test]
 fn seq_18_ndp_counts() {
     let mut world = ConformanceSimulation::open_server(config_2());

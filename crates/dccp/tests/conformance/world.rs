@@ -8,23 +8,23 @@ use dccp::header::{DccpHeader, DccpPacket, Integrity, PacketType, Reset, ResetCo
 use dccp::option::{DccpOption, DccpOptionIterator};
 use dccp::sequence::SequenceNumber;
 
-/// One millisecond.
+/// Nanoseconds in a millisecond, in which times of the virtual clock are written.
 pub(crate) const MS: u64 = 1_000_000;
-/// One second.
+/// Nanoseconds in a second, in which times of the virtual clock are written.
 pub(crate) const SECOND: u64 = 1_000 * MS;
-/// Time that T takes to answer while a connection is made.
+/// Time that the tester T takes to answer while a connection is made.
 pub(crate) const RTT: u64 = 100 * MS;
-/// First number of T.
+/// First sequence number of the tester T.
 pub(crate) const T_ISS: u64 = 1_000;
-/// First number of D.
+/// First sequence number of the device D.
 pub(crate) const D_ISS: u64 = 500_000;
 
-/// Returns a sequence number.
+/// Returns the sequence number with this value.
 pub(crate) fn n(value: u64) -> SequenceNumber {
     SequenceNumber::new(value)
 }
 
-/// A packet of the device.
+/// Packet that the device D sent.
 #[derive(Clone, Debug)]
 pub(crate) struct DevicePacket {
     pub(crate) header: DccpHeader,
@@ -39,7 +39,8 @@ impl DevicePacket {
         self.header.packet_type
     }
 
-    /// Returns the value of an option, without number and length.
+    /// Returns the value of the packet's option `number`, without number and length; `None` if it
+    /// has none.
     pub(crate) fn option(&self, number: u8) -> Option<Vec<u8>> {
         let mut values = DccpOptionIterator::new(&self.options).filter(|raw| raw.number == number);
         values.next().map(|raw| raw.value.to_vec())
@@ -55,16 +56,16 @@ pub(crate) fn t_to_d() -> Integrity {
     Integrity::Addresses { source: [10, 0, 0, 1].into(), destination: [10, 0, 0, 2].into() }
 }
 
-/// The tester T, the device D and the clock.
+/// World of a conformance case: the tester T, the device D and the virtual clock.
 pub(crate) struct ConformanceSimulation {
     pub(crate) d: Connection,
     pub(crate) now_ns: u64,
-    /// Last number of T.
+    /// Sequence number of the tester T's last packet.
     pub(crate) t_gss: u64,
-    /// Greatest number of D that T has received.
+    /// Greatest sequence number of the device D that the tester T has received.
     pub(crate) t_gsr: u64,
     pub(crate) ecn: Ecn,
-    /// Options that confirm the Changes that D has sent.
+    /// Options that confirm the Changes that the device D has sent.
     confirms: Vec<u8>,
 }
 
@@ -96,7 +97,7 @@ impl ConformanceSimulation {
         }
     }
 
-    /// Returns a world in which D is a client that has just begun.
+    /// Returns a world in which the device D is a client that has just begun.
     pub(crate) fn client(config: ConnectionConfig) -> Self {
         Self::client_from(config, D_ISS, &[])
     }
@@ -105,8 +106,8 @@ impl ConformanceSimulation {
         Self::new(Connection::connect(SECOND, path(), config, n(iss), data))
     }
 
-    /// Returns a world in which D is a server that has received T's Request with these options and
-    /// data.
+    /// Returns a world in which the device D is a server that has received the tester T's Request
+    /// with these options and data.
     pub(crate) fn server_with(
         config: ConnectionConfig,
         iss: u64,
@@ -128,14 +129,15 @@ impl ConformanceSimulation {
         world
     }
 
-    /// Returns a world in which D is a server in RESPOND whose Response T has received.
+    /// Returns a world in which the device D is a server in RESPOND whose Response the tester T has
+    /// received.
     pub(crate) fn server(config: ConnectionConfig) -> Self {
         let mut world = Self::server_with(config, D_ISS, &VECTORS, &[]);
         assert_eq!(world.take_one().packet_type(), PacketType::Response);
         world
     }
 
-    /// Returns a world in which D is a server in OPEN with nothing left to send.
+    /// Returns a world in which the device D is a server in OPEN with nothing left to send.
     pub(crate) fn open_server(config: ConnectionConfig) -> Self {
         let mut world = Self::server(config);
         world.now_ns += RTT;
@@ -146,7 +148,7 @@ impl ConformanceSimulation {
         world
     }
 
-    /// Returns a world in which D is a client in OPEN with nothing left to send.
+    /// Returns a world in which the device D is a client in OPEN with nothing left to send.
     pub(crate) fn open_client(config: ConnectionConfig) -> Self {
         let mut world = Self::client(config);
         world.take();
@@ -161,7 +163,7 @@ impl ConformanceSimulation {
         world
     }
 
-    /// Takes the packets that D still has to send, and confirms its Changes.
+    /// Takes the packets that the device D still has to send, and confirms its Changes.
     pub(crate) fn settle(&mut self) {
         for _ in 0..10 {
             self.take();
@@ -190,7 +192,7 @@ impl ConformanceSimulation {
         }
     }
 
-    /// Returns all packets that D has to send now.
+    /// Returns all packets that the device D has to send now.
     pub(crate) fn take(&mut self) -> Vec<DevicePacket> {
         let mut packets = Vec::new();
         let mut buffer = [0; 2_000];
@@ -223,13 +225,14 @@ impl ConformanceSimulation {
         assert_eq!(self.take_types(), []);
     }
 
-    /// Sends the next packet of T, which acknowledges the greatest number that T has received.
+    /// Sends the next packet of the tester T, which acknowledges the greatest number that T has
+    /// received.
     pub(crate) fn send(&mut self, packet_type: PacketType, options: &[u8], data: &[u8]) {
         self.t_gss += 1;
         self.send_at(packet_type, self.t_gss, self.t_gsr, options, data);
     }
 
-    /// Sends a packet of T with these numbers.
+    /// Sends a packet of the tester T with these numbers.
     pub(crate) fn send_at(
         &mut self,
         packet_type: PacketType,
@@ -257,8 +260,8 @@ impl ConformanceSimulation {
         self.d.handle_datagram(self.now_ns, self.ecn, octets);
     }
 
-    /// Lets time pass, with all timers on the way. Returns the packets that D sends meanwhile, with
-    /// the times.
+    /// Lets time pass, with all timers on the way. Returns the packets that the device D sends
+    /// meanwhile, with the times.
     pub(crate) fn pass(&mut self, duration_ns: u64) -> Vec<(u64, DevicePacket)> {
         let end_ns = self.now_ns + duration_ns;
         let mut packets = Vec::new();
@@ -293,7 +296,7 @@ impl ConformanceSimulation {
     }
 }
 
-/// Returns the bytes of a packet of T.
+/// Returns the bytes of a packet of the tester T.
 pub(crate) fn packet(header: DccpHeader, options: &[u8], data: &[u8]) -> Vec<u8> {
     let header = DccpHeader { source_port: 40_000, destination_port: 5_001, ..header };
     let mut buffer = [0; 3_000];
@@ -311,7 +314,7 @@ pub(crate) fn open_worlds() -> [ConformanceSimulation; 2] {
     worlds
 }
 
-/// Writes the checksum of a packet of T again, after its bytes were changed.
+/// Writes the checksum of a packet of the tester T again, after its bytes were changed.
 pub(crate) fn seal(octets: &mut [u8]) {
     octets[6..8].fill(0);
     let sum = t_to_d().pseudo_header(octets.len()).unwrap().with(octets).finish();

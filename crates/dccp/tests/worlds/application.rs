@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 
 use dccp::connection::ConnectionEvent;
 
-/// Bytes before the filling.
+/// Length of a datagram's head in bytes, before its filling.
 const HEAD_LEN: usize = 16;
 
-/// A connection as its application sees it, from the first event to the last.
+/// Application of one connection, with its view of the connection from the first event to the last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ApplicationConnection {
     /// Name of the application, unique in this world.
     pub(crate) name: u32,
     pub(crate) sent_count: u64,
     pub(crate) received_count: u64,
-    /// Application at the other end, once it has sent a datagram.
+    /// Name of the application at the other end; `None` until a datagram of it has come.
     peer: Option<u32>,
     pub(crate) is_connected: bool,
     pub(crate) is_over: bool,
@@ -26,7 +26,7 @@ impl ApplicationConnection {
         Self { name, ..Self::default() }
     }
 
-    /// Returns the next datagram.
+    /// Returns the application's next datagram, of `len` bytes.
     pub(crate) fn datagram(&self, len: usize) -> Vec<u8> {
         filled(self.name, self.sent_count, len)
     }
@@ -44,9 +44,9 @@ fn filled(name: u32, number: u64, len: usize) -> Vec<u8> {
 /// Record of the datagrams that were sent and delivered in a world.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DatagramLedger {
-    /// Datagrams that were accepted for sending, by application.
+    /// Number of datagrams that connections accepted for sending, by application.
     accepted: BTreeMap<u32, u64>,
-    /// Receiving application and received datagrams, as bits, by sending application.
+    /// Receiving application and set of received datagrams, one bit each, by sending application.
     delivered: BTreeMap<u32, (u32, Vec<u64>)>,
 }
 
@@ -57,12 +57,12 @@ impl DatagramLedger {
         self.accepted.insert(application.name, application.sent_count);
     }
 
-    /// Returns the datagrams that were accepted for sending, of all applications.
+    /// Returns the number of datagrams that connections accepted for sending, of all applications.
     pub(crate) fn accepted_count(&self) -> u64 {
         self.accepted.values().sum()
     }
 
-    /// Records an event for an application, and checks that it is possible.
+    /// Records a connection's event for its application, and checks that the event is possible.
     pub(crate) fn record_event(
         &mut self,
         application: &mut ApplicationConnection,

@@ -10,20 +10,21 @@ use dccp::option::{DccpOption, DccpOptionIterator};
 
 use crate::worlds::world::SECOND;
 
-/// Changes in each Request and Response: no short numbers, no ECN. Both are Mandatory.
+/// Change options in each Request and Response of the stack: no short sequence numbers, no ECN.
+/// Both are Mandatory.
 const CHANGES: [u8; 10] =
     [1, 32, 4, number::ALLOW_SHORT_SEQNOS, 0, 1, 32, 4, number::ECN_INCAPABLE, 1];
-/// Features that an end with CCID 3 alone insists on in each Request and Response: 192 both ways,
-/// which only CCID 3 has.
+/// Features that an end with CCID 3 alone insists on in each Request and Response: feature 192
+/// (Send Loss Event Rate) both ways, which only CCID 3 has.
 const INSISTS: [u8; 10] =
     [1, 32, 4, number::SEND_LOSS_EVENT_RATE, 1, 1, 34, 4, number::SEND_LOSS_EVENT_RATE, 1];
-/// Changes of CCID for the data of both directions, which such an end adds.
+/// Change options of the CCID for the data of both directions, which an end with CCID 3 alone adds.
 const WANTS_CCID_3: [u8; 8] = [32, 4, number::CCID, 3, 34, 4, number::CCID, 3];
 /// Time to the first repetition of a Request, a Close or a CloseReq; each further one takes twice
 /// as long.
 const REPEAT_NS: u64 = 3 * SECOND;
 
-/// Options by which an end with CCID 3 alone requests it.
+/// Kind of options by which an end with CCID 3 alone requests it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ccid3RequestMethod {
     ByName,
@@ -35,11 +36,11 @@ enum LinuxConnectionPhase {
     #[default]
     Handshake,
     Open,
-    /// End that has reset the connection.
+    /// Phase after the stack has reset the connection.
     Reset,
 }
 
-/// Treatment of a packet.
+/// Treatment of a packet by the stack of Linux.
 #[derive(Debug)]
 pub(crate) enum PacketTreatment {
     /// Packet that goes on with these options.
@@ -49,14 +50,14 @@ pub(crate) enum PacketTreatment {
     Refused(DccpHeader),
 }
 
-/// The stack of Linux, with its one connection.
+/// Stack that behaves like that of Linux 6.1, with its one connection.
 #[derive(Debug, Default)]
 pub(crate) struct LinuxStack {
     is_server: bool,
     /// Way in which a stack with CCID 3 alone requests it: by name, or by its features alone.
     ccid_3_alone: Option<Ccid3RequestMethod>,
-    /// Features of the Changes in its Response: the packet that ends the handshake must confirm
-    /// each of them (RFC 4340 §6.6.1).
+    /// Numbers of the features that the Changes in the stack's Response concern: the packet that
+    /// ends the handshake must confirm each of them (RFC 4340 §6.6.1).
     changed_features: Vec<u8>,
     phase: LinuxConnectionPhase,
     has_heard_data: bool,
@@ -101,7 +102,8 @@ impl LinuxStack {
         is_due
     }
 
-    /// Processes a packet that the endpoint sends in place of the stack.
+    /// Processes a packet that this crate's endpoint sends, and returns the options with which the
+    /// stack would send it, or that the stack would not send it.
     pub(crate) fn outgoing(&mut self, now_ns: u64, packet: &DccpPacket<'_>) -> PacketTreatment {
         use PacketType::{Ack, Close, CloseReq, Request, Response};
         let packet_type = packet.header.packet_type;
@@ -128,7 +130,7 @@ impl LinuxStack {
         PacketTreatment::Passes(padded(without(packet.options, is_server_priority)))
     }
 
-    /// Processes a packet for the stack.
+    /// Processes a packet that arrives for the stack.
     pub(crate) fn incoming(&mut self, packet: &DccpPacket<'_>) -> PacketTreatment {
         use PacketType::{Ack, Data, DataAck, Request, Reset as ResetType};
         let packet_type = packet.header.packet_type;
@@ -151,7 +153,7 @@ impl LinuxStack {
         PacketTreatment::Passes(without(packet.options, is_server_priority))
     }
 
-    /// Returns true if each Change of the stack's Response has a Confirm.
+    /// Returns true if `options` confirm each Change of the stack's Response.
     fn has_confirms(&self, options: &[u8]) -> bool {
         let confirmed = features(options, false);
         let count = |list: &[u8], wanted| list.iter().filter(|feature| **feature == wanted).count();
@@ -172,7 +174,7 @@ fn is_server_priority(feature: u8) -> bool {
         .is_some_and(|kind| kind.rule == ReconciliationRule::ServerPriority)
 }
 
-/// Returns the features of all Changes, or of all Confirms.
+/// Returns the numbers of the features of all Changes in `options`, or of all Confirms.
 fn features(options: &[u8], are_changes: bool) -> Vec<u8> {
     let feature = |option| match option {
         DccpOption::Feature { kind, feature, .. } if kind.is_change() == are_changes => {
@@ -183,7 +185,7 @@ fn features(options: &[u8], are_changes: bool) -> Vec<u8> {
     DccpOptionIterator::new(options).filter_map(|raw| feature(raw.option)).collect()
 }
 
-/// Returns the options with padding before them.
+/// Returns the options with padding before them, to a multiple of four bytes.
 fn padded(options: Vec<u8>) -> Vec<u8> {
     let mut padded = vec![0; options.len().next_multiple_of(4) - options.len()];
     padded.extend(options);

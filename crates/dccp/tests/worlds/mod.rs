@@ -20,18 +20,19 @@ use plan::{DccpSimulationPlan, LinuxKind};
 use world::{DccpSimulation, DccpSimulationReport};
 
 const COMMAND: &str = "cargo test -p dccp --test main worlds:: -- --nocapture";
-/// Count of worlds in a run.
+/// Number of worlds in a run.
 const WORLDS_COUNT: u64 = 10_000;
-/// Count of threads that share the worlds.
+/// Number of threads that share the worlds of a run.
 const THREADS_COUNT: usize = 2;
-/// Most bytes that a world may hold at once: both ends, both links, and the records of the test.
+/// Largest number of bytes that a world may hold at once: both ends, both links, and the records of
+/// the test.
 const WORLD_BYTES_MAX: u64 = 1 << 18;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
-/// Runs a world. After a failure it prints the command that repeats it.
+/// Runs the world of `seed`. After a failure it prints the command that repeats it.
 fn run(seed: u64) -> Result<DccpSimulationReport, u64> {
     let mut outcome = Ok(DccpSimulationReport::default());
     let counted = allocation_counter::measure(|| {
@@ -55,14 +56,14 @@ fn run(seed: u64) -> Result<DccpSimulationReport, u64> {
     })
 }
 
-/// Returns the seeds of a run: `count` of them, unless the environment has another count.
+/// Returns the seeds of a run: `count` of them, unless an environment variable sets another number.
 fn seeds(count: u64) -> Range<u64> {
     let first = number("GODWIT_WORLD_FIRST").unwrap_or(0);
     first..first + number("GODWIT_WORLD_SEEDS").unwrap_or(count)
 }
 
 /// Runs the worlds of all seeds, spread over threads. Returns the sum of the reports, and the
-/// failures.
+/// worlds that failed.
 fn spread<F: Send>(
     seeds: &Range<u64>,
     live_one: impl Fn(u64) -> (DccpSimulationReport, Vec<F>) + Sync,
@@ -116,14 +117,14 @@ fn every_connection_closes_and_nothing_arrives_twice_or_changed() {
     }
 }
 
-/// Count of worlds of each kind with Linux at one end.
+/// Number of worlds of each kind in which one end behaves like Linux.
 const LINUX_COUNT: u64 = 600;
 const LINUX_KINDS: [LinuxKind; 4] =
     [LinuxKind::Clean, LinuxKind::Lossy, LinuxKind::NoCommonCcid, LinuxKind::Fast];
-/// Number of seeds per fast world, which takes as long as ten others.
+/// Number of seeds for one fast world ([`LinuxKind::Fast`]), which takes as long as ten others.
 const FAST_EVERY: u64 = 10;
 
-/// Returns true if a world with Linux has the right result.
+/// Returns true if a world with an end like Linux has the right result.
 fn is_right(plan: &DccpSimulationPlan, kind: LinuxKind, report: &DccpSimulationReport) -> bool {
     let lost = report.accepted.saturating_sub(report.delivered);
     // Linux ends a connection whose first packet after its Response is a Sync (in RFC 4340 §8.5
@@ -152,8 +153,8 @@ fn is_right(plan: &DccpSimulationPlan, kind: LinuxKind, report: &DccpSimulationR
     }
 }
 
-/// Runs the worlds with Linux of a seed, one of each kind. Returns the sum of the reports, and the
-/// kinds that failed.
+/// Runs the worlds of a seed in which one end behaves like Linux, one of each kind. Returns the sum
+/// of the reports, and the kinds that failed.
 fn live_with_linux(seed: u64) -> (DccpSimulationReport, Vec<(u64, LinuxKind)>) {
     let (mut total, mut failed) = (DccpSimulationReport::default(), Vec::new());
     for kind in LINUX_KINDS {

@@ -1,4 +1,4 @@
-//! Contents of a world: all random choices made before it begins.
+//! Plan of a world: all random choices, made before the world begins.
 
 use core::fmt;
 
@@ -10,10 +10,10 @@ use netem::LinkSettings;
 
 use crate::worlds::world::{MS, SECOND};
 
-/// Widths of paths, with the IP header.
+/// Widths of paths in bytes per packet, with the IP header.
 const PATH_BYTES: [usize; 5] = [600, 800, 1_006, 1_280, 1_500];
 
-/// A planned event of the world.
+/// Event of a world that its plan contains.
 #[derive(Clone, Debug)]
 pub(crate) enum PlannedDccpEvent {
     /// Connection that the client's application makes, from this port.
@@ -28,35 +28,35 @@ pub(crate) enum PlannedDccpEvent {
     CloseAll { is_server: bool, is_rude: bool },
 }
 
-/// Behaviour of the applications of an end.
+/// Behaviour of the applications of one end.
 #[derive(Clone, Debug)]
 pub(crate) struct ApplicationBehavior {
     pub(crate) config: ConnectionConfig,
-    /// Time between two bursts of sending; 0 for never.
+    /// Time between two bursts of datagrams, in nanoseconds; 0 if the applications never send.
     pub(crate) period_ns: u64,
-    /// Most datagrams of a burst.
+    /// Largest number of datagrams in a burst.
     pub(crate) burst_count: u64,
     pub(crate) data_bytes_max: usize,
-    /// Count of datagrams after which the application stops reading.
+    /// Number of datagrams after which the application stops reading; `None` if it never stops.
     pub(crate) deaf_after: Option<u64>,
 }
 
-/// A world before it begins.
+/// Plan of a world, made from its seed before the world begins.
 #[derive(Clone, Debug)]
 pub(crate) struct DccpSimulationPlan {
     pub(crate) seed: u64,
     pub(crate) carrier: Carrier,
     pub(crate) is_v6: bool,
     pub(crate) uses_init_cookies: bool,
-    /// Habits of the client and of the server.
+    /// Behaviour of the applications of the client and of the server.
     pub(crate) habits: [ApplicationBehavior; 2],
-    /// Links to the server and to the client.
+    /// Settings of the links to the server and to the client.
     pub(crate) links: [LinkSettings; 2],
     pub(crate) packet_bytes_max: usize,
-    /// True if the path reports packets that are too big for it.
+    /// True if the path reports packets that are too big for it to their sender.
     pub(crate) tells_too_big: bool,
     pub(crate) request_data_len: usize,
-    /// Time for which the applications send.
+    /// Time for which the applications send, in nanoseconds.
     pub(crate) talk_ns: u64,
     /// End that speaks as Linux does: true for the server, false for the client; `None` in most
     /// worlds.
@@ -64,7 +64,7 @@ pub(crate) struct DccpSimulationPlan {
     pub(crate) events: Vec<(u64, PlannedDccpEvent)>,
 }
 
-/// Kinds of worlds with an end that speaks as Linux does.
+/// Kind of a world with an end that speaks as Linux does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinuxKind {
     /// World without losses.
@@ -77,11 +77,11 @@ pub(crate) enum LinuxKind {
     NoCommonCcid,
 }
 
-/// Time at which the applications have closed all connections.
+/// Time at which the applications have closed all connections, in nanoseconds of the virtual clock.
 pub(crate) const TALK_NS: u64 = 4 * SECOND;
 
 impl DccpSimulationPlan {
-    /// Returns the plan of a seed.
+    /// Returns the plan of the world of `seed`.
     pub(crate) fn from_seed(seed: u64) -> Self {
         let mut random = Random::from_seed(seed ^ 0xdcc0_0000);
         let random = &mut random;
@@ -121,9 +121,9 @@ impl DccpSimulationPlan {
         }
     }
 
-    /// Returns a world with one connection between an end of this crate and one that speaks as
-    /// Linux does. One of them sends. The path reorders and duplicates packets; without losses all
-    /// data must arrive.
+    /// Returns the plan of a world with one connection between an end of this crate and one that
+    /// speaks as Linux does. One of them sends. The path reorders and duplicates packets; without
+    /// losses all data must arrive.
     pub(crate) fn with_linux(seed: u64, kind: LinuxKind) -> Self {
         let mut random = Random::from_seed(seed ^ 0x11_0600);
         let is_server = random.chance(1, 2);
@@ -219,7 +219,7 @@ fn planned_event(random: &mut Random, may_corrupt: bool) -> PlannedDccpEvent {
     }
 }
 
-/// Parser of link settings that are known to be right.
+/// Parser of link settings from words that are known to be right.
 trait ParseLink {
     fn parse_link(&self) -> LinkSettings;
 }
@@ -230,7 +230,8 @@ impl ParseLink for str {
     }
 }
 
-/// Returns a link of a world with Linux, which is the server or the client.
+/// Returns the settings of a link in a world with an end like Linux, which is the server or the
+/// client.
 fn linux_link(random: &mut Random, kind: LinuxKind, is_server: bool) -> LinkSettings {
     let delay_ms = 1 + random.below(60);
     let mut words = format!("limit 1000 delay {delay_ms}ms");

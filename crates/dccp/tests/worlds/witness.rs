@@ -1,4 +1,5 @@
-//! Invariants of a connection at any time, and a record of the packets on the wires.
+//! Checks of the invariants that each connection keeps at any time, and a record of the packets on
+//! the wires.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +9,20 @@ use dccp::endpoint::ConnectionKey;
 use dccp::header::PacketType;
 use dccp::sequence::SequenceNumber;
 
-/// Numbers that an end has used between two ports, connection by connection: first and last.
+/// Sequence numbers that an end has used between two ports, connection by connection: first and
+/// last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UsedSequenceRanges {
     used: BTreeMap<(u16, u16), Vec<(SequenceNumber, SequenceNumber)>>,
 }
 
-/// Largest step between two numbers of a connection: no number is skipped. Resets without a
-/// connection take their number from the packet that they answer.
+/// Largest step between two sequence numbers of a connection: no number is skipped. Resets without
+/// a connection take their number from the packet that they answer.
 const STEP_MAX: i64 = 1;
 
 impl UsedSequenceRanges {
-    /// Records a packet that left its end. Returns its type, if it is whole.
+    /// Records a packet that left its end. Returns the packet's type; `None` if the type is
+    /// reserved.
     pub(crate) fn record_packet(&mut self, octets: &[u8]) -> Option<PacketType> {
         let packet_type = PacketType::from_number(octets[8] >> 1 & 15)?;
         let mut number = [0; 8];
@@ -46,7 +49,8 @@ impl UsedSequenceRanges {
     }
 }
 
-/// Checks the invariants of a connection; `peer` has the packets that the other end has sent.
+/// Checks the invariants of a connection; `peer` has the sequence numbers that the other end has
+/// used.
 pub(crate) fn look(key: &ConnectionKey, connection: &Connection, peer: &UsedSequenceRanges) {
     let state = connection.state();
     let is_possible = match connection.role() {

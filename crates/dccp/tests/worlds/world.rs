@@ -1,4 +1,5 @@
-//! The world: two endpoints, two links, the applications, the clock.
+//! Simulated world: two endpoints of this crate, two emulated links, the applications and the
+//! virtual clock.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -19,29 +20,29 @@ use crate::worlds::linux::{Ccid3RequestMethod, LinuxStack, PacketTreatment};
 use crate::worlds::plan::{DccpSimulationPlan, PlannedDccpEvent, TALK_NS};
 use crate::worlds::witness::{self, UsedSequenceRanges};
 
-/// One millisecond.
+/// Nanoseconds in a millisecond, in which times of the virtual clock are written.
 pub(crate) const MS: u64 = 1_000_000;
-/// One second.
+/// Nanoseconds in a second, in which times of the virtual clock are written.
 pub(crate) const SECOND: u64 = 1_000 * MS;
 
 const SERVER_PORT: u16 = 5_001;
 /// Time by which all connections are over. An end gives up a connection without answers after eight
 /// minutes, and TIMEWAIT takes four; a Request before and a Close after that fit, too.
 const END_NS: u64 = 2_400 * SECOND;
-/// Most steps of the clock without time passing.
+/// Largest number of steps of a world in which the clock does not advance.
 const STILL_MAX: u32 = 10_000;
 
-/// Result of a world.
+/// Counts of the events of a world, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DccpSimulationReport {
     pub(crate) connected: u64,
     pub(crate) delivered: u64,
-    /// Datagrams that were accepted for sending.
+    /// Number of datagrams that connections accepted for sending.
     pub(crate) accepted: u64,
-    /// Connections that ended because of the other end or of the protocol.
+    /// Number of connections that ended because of the other end or of the protocol.
     ended: u64,
     restarts: u64,
-    /// Packets that the links have lost.
+    /// Number of packets that the links have lost.
     pub(crate) lost: u64,
     duplicated: u64,
     corrupted: u64,
@@ -51,11 +52,13 @@ pub(crate) struct DccpSimulationReport {
     pub(crate) syncs: u64,
     resets: u64,
     pub(crate) allocated_bytes_max: u64,
-    /// Data that came to an end of this crate before the packet that ends its handshake.
+    /// Number of data packets that came to an end of this crate before the packet that ends its
+    /// handshake.
     pub(crate) overtaken_starts: u64,
-    /// Packets that an end that speaks as Linux does has answered with a Reset.
+    /// Number of packets that an end that speaks as Linux does has answered with a Reset.
     pub(crate) refusals: u64,
-    /// Connections of this crate that ended with the congestion control as the reported reason.
+    /// Number of connections of this crate that ended with the congestion control as the reported
+    /// reason.
     pub(crate) disagreements: u64,
 }
 
@@ -106,7 +109,7 @@ impl DccpSimulationReport {
     }
 }
 
-/// Event that is due at a time.
+/// Event that is due at a time of the virtual clock.
 #[derive(Debug)]
 enum DccpSimulationEvent {
     Planned(PlannedDccpEvent),
@@ -121,13 +124,13 @@ enum DccpSimulationEvent {
     },
 }
 
-/// One end of the world.
+/// End of the world: endpoint, applications and record of one side.
 struct SimulatedDccpEnd {
     endpoint: Endpoint,
     applications: BTreeMap<ConnectionKey, ApplicationConnection>,
-    /// Record of the packets that the end has sent.
+    /// Record of the sequence numbers of the packets that the end has sent.
     wire: UsedSequenceRanges,
-    /// Stack of an end that speaks as Linux does.
+    /// Stack of an end that speaks as Linux does; `None` for an end of this crate.
     linux: Option<LinuxStack>,
 }
 
@@ -249,7 +252,7 @@ impl DccpSimulation {
         self.report
     }
 
-    /// Returns the connections that exist.
+    /// Returns the connections of both ends that still exist, with their states.
     fn left(&self) -> Vec<(ConnectionKey, ConnectionState)> {
         let keys = self.ends.iter().flat_map(|end| {
             let keys = end.applications.keys();
@@ -276,7 +279,7 @@ impl DccpSimulation {
         }
     }
 
-    /// Moves packets and events until there are none for now.
+    /// Moves packets and events until there are none at the present time of the clock.
     fn settle(&mut self) {
         for round in 0.. {
             assert!(round < STILL_MAX, "packets without end at {}", self.now_ns);
@@ -292,8 +295,8 @@ impl DccpSimulation {
         }
     }
 
-    /// Puts the packets of an end onto its link, if the path is wide enough. Returns true if there
-    /// were any.
+    /// Puts the packets of the end `index` onto its link, if the path is wide enough for them.
+    /// Returns true if there were any.
     fn send(&mut self, index: usize) -> bool {
         let mut buffer = [0; 2_000];
         let mut has_sent = false;
@@ -345,8 +348,8 @@ impl DccpSimulation {
         }
     }
 
-    /// Delivers the packets from the link of an end to the other end. Returns true if there were
-    /// any.
+    /// Delivers the packets from the link of the end `index` to the other end. Returns true if
+    /// there were any.
     fn arrive(&mut self, index: usize) -> bool {
         let mut buffer = [0; 2_000];
         let mut has_arrived = false;
@@ -521,7 +524,7 @@ impl DccpSimulation {
         }
     }
 
-    /// Sends datagrams of every application of an end, as many as its connection accepts.
+    /// Sends datagrams of every application of the end `index`, as many as its connection accepts.
     fn talk(&mut self, index: usize) {
         let habit = &self.plan.habits[index];
         let (period_ns, burst_count) = (habit.period_ns, habit.burst_count);
@@ -552,7 +555,7 @@ impl DccpSimulation {
     }
 }
 
-/// Returns the type of a packet.
+/// Returns the type of the packet `octets`; `None` if it is too short or its type is reserved.
 fn packet_type(octets: &[u8]) -> Option<PacketType> {
     PacketType::from_number(octets.get(8)? >> 1 & 15)
 }

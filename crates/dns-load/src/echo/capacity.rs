@@ -1,4 +1,4 @@
-//! Responder with a limited capacity, to test searches for the limit of a server.
+//! Responder with a limited capacity, to test searches for the highest rate of a server.
 
 use base::time::NS_PER_S;
 
@@ -6,7 +6,7 @@ use base::time::NS_PER_S;
 /// drift.
 const PS_PER_NS: u128 = 1_000;
 
-/// Limited capacity of a responder: answers per second, and queries that may wait.
+/// Limited capacity of a DNS responder: answers per second, and queries that may wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
     /// Rate of the responder's answers per second.

@@ -53,14 +53,15 @@ pub struct EchoFaults {
     pub drop: QueryShare,
     /// Share of queries that get two answers.
     pub duplicate: QueryShare,
-    /// Delay of answers in nanoseconds, with the share of queries that it hits.
+    /// Delay of the responder's answers in nanoseconds, with the share of queries that it hits.
     pub delay: (u64, QueryShare),
-    /// Response code of answers, with the share of queries that it hits.
+    /// Response code that the responder sets in answers, with the share of queries that it hits.
     pub rcode: (Rcode, QueryShare),
-    /// Share of answers with TC set and everything after the question left out.
+    /// Share of answers with the flag TC (truncated) set and everything after the question left
+    /// out.
     pub truncate: QueryShare,
-    /// Share of answers to another question: with another first letter, or another type where the
-    /// query is for the root.
+    /// Share of answers to another question than the query's: with another first letter, or another
+    /// type where the query is for the root.
     pub wrong: QueryShare,
     /// Share of answers that lack their last byte.
     pub malformed: QueryShare,

@@ -11,9 +11,10 @@ use netio::{Clock, FrameSender, NetError, PollFd, RingSize, XdpSender, poll};
 const RING: RingSize = RingSize { bytes: 8 << 20, slot_bytes: 2_048 };
 /// Longest wait for a full queue before the responder gives answers up, in nanoseconds.
 const STALL_NS: u64 = 1_000_000;
-/// Number of frames for which the output has room after a flush, unless the queue stays full.
+/// Number of frames for which the responder's output has room after a flush, unless the queue stays
+/// full.
 const ROOM: usize = 2;
-/// Interval at which the responder looks at a full AF_XDP queue again, in nanoseconds.
+/// Interval at which the responder checks a full AF_XDP queue again, in nanoseconds.
 const LOOK_NS: u64 = 50_000;
 
 /// Output of frames to an interface, which bypasses its queueing discipline.
@@ -75,9 +76,9 @@ impl FrameOutput {
     }
 }
 
-/// Sends waiting frames by AF_XDP and counts them. Frames that the kernel has taken count as sent;
-/// it gets the frames that it dropped once more inside of this call. Slots come back when the other
-/// end has taken their frames, also when no frame waits on this side.
+/// Sends waiting frames by AF_XDP and counts them. Frames that the kernel has accepted count as
+/// sent; this call passes frames that the kernel dropped to it once more. Slots become free when
+/// the other end of the link has taken their frames, also when no frame waits at this end.
 fn flush_xdp(sender: &mut XdpSender, counts: &mut ResponderCounts) -> io::Result<()> {
     let queued = sender.waiting();
     sender.flush()?;
@@ -117,9 +118,9 @@ mod tests {
 
     use super::*;
 
-    /// Creates a veth pair in a namespace, whose far end takes frames on another processor than the
-    /// one that this thread is bound to. Returns false, and prints the reason, where that is
-    /// impossible.
+    /// Creates a veth pair in a network namespace, whose far end receives frames on another
+    /// processor than the one that this thread is bound to. Returns false, and prints the reason,
+    /// where that is impossible.
     fn is_on_a_link() -> bool {
         let cpus = netio::thread::allowed_cpus().unwrap();
         if cpus.len() < 2 || namespace::enter_new().is_err() {

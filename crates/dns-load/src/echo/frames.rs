@@ -23,12 +23,12 @@ use super::respond::AnswerOutput;
 use super::{EchoReport, EchoSettings, EchoWorker};
 use crate::datagrams::FrameDatagrams;
 
-/// Interval at which a responder without queries looks at its stop flag, in nanoseconds.
+/// Interval at which a responder without queries checks whether it must stop, in nanoseconds.
 const STOP_CHECK_NS: u64 = 20_000_000;
 /// Largest number of answers of the responder to one query.
 const ANSWERS_MAX: usize = 2;
-/// Largest number of receive calls after the stop flag was set: queries that came before it are
-/// answered, and no flood keeps the responder from its end.
+/// Largest number of receive calls of the responder after the stop flag was set: it answers queries
+/// that came before, and no flood of queries prevents its end.
 const LAST_RECEIVES: u32 = 4_096;
 
 /// Responder to frames of an interface: its sockets are open, but it does not answer yet.
@@ -39,8 +39,8 @@ pub struct FrameResponder {
     mac: Option<MacAddress>,
     input: FrameReceiver,
     output: FrameOutput,
-    /// Socket that has the responder's port where the kernel has the address, so that the kernel
-    /// does not report the port as unreachable.
+    /// UDP socket that occupies the responder's port if the address is the kernel's, so that the
+    /// kernel does not report the port as unreachable (ICMP).
     _quiet: Option<UdpSocket>,
     counts: ResponderCounts,
 }

@@ -1,8 +1,8 @@
-//! Responder that answers without data, to find the limit of kernel and generator. It sends every
-//! query back with QR set, and with AA, TC, RA, Z, AD, CD and the response code cleared, as
-//! dns-echo does; it reads no name and finds no record. It answers over UDP and, by one more
-//! thread, over TCP; or, on an interface itself, in frames. Its faults, drawn from a seed, test
-//! generators; its report counts them.
+//! DNS responder that answers without data, to find the most that kernel and generator can do. It
+//! sends every query back with QR set, and with AA, TC, RA, Z, AD, CD and the response code
+//! cleared, as dns-echo does; it reads no name and finds no record. It answers over UDP and, by one
+//! more thread, over TCP; or, on an interface itself, in frames. Its faults, drawn from a seed,
+//! test generators; its report counts them.
 //!
 //! Budget: that of `netio::responder` and two copies of the query; only answers that are held back
 //! are allocated.
@@ -37,7 +37,8 @@ pub use tcp::TcpCounts;
 /// Size of the socket buffers that the responder requests, in bytes of kernel memory.
 const BUFFER_BYTES: usize = 16 << 20;
 
-/// Number of ports chosen by the kernel for UDP that the responder also tries for TCP.
+/// Number of UDP ports chosen by the kernel that the responder also tries for TCP before it gives
+/// up.
 const PORTS_TRIED: u32 = 32;
 
 /// Settings of the DNS responder.
@@ -80,7 +81,7 @@ impl EchoSettings {
     }
 }
 
-/// Responder at sockets, which are open; it does not answer yet.
+/// DNS responder whose UDP and TCP sockets are open; it does not answer yet.
 pub struct EchoResponder {
     settings: EchoSettings,
     sockets: Vec<UdpSocket>,
@@ -165,8 +166,8 @@ impl EchoResponder {
         Ok(report)
     }
 
-    /// Returns the worker of thread `index`, with its share of the faults, drawn from a stream of
-    /// its own.
+    /// Returns the worker of the responder's thread `index`, with its share of the faults, drawn
+    /// from a random stream of its own.
     fn echo(&self, index: usize) -> EchoWorker {
         let random = Random::from_seed(self.settings.seed).fork(index as u64);
         let mut faults = self.settings.faults;

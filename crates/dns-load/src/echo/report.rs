@@ -59,7 +59,7 @@ pub struct EchoReport {
     pub answered: u64,
     /// Number of queries that were answered a second time.
     pub duplicated: u64,
-    /// Number of queries whose answers were held back.
+    /// Number of queries whose answers the responder delayed on purpose.
     pub delayed: u64,
     /// Number of answers with the configured response code.
     pub rcode_set: u64,
@@ -69,13 +69,13 @@ pub struct EchoReport {
     pub wrong: u64,
     /// Number of answers without their last byte.
     pub malformed: u64,
-    /// Number of answers that the kernel took.
+    /// Number of answers that the kernel accepted for sending.
     pub sent: u64,
     /// Number of answers that the kernel refused, or whose connection had ended.
     pub refused: u64,
-    /// Number of answers given up because too many were held back.
+    /// Number of delayed answers given up because too many were waiting.
     pub overflowed: u64,
-    /// Number of answers still held back at the end.
+    /// Number of delayed answers that were still waiting at the end of the responder's run.
     pub held_at_end: u64,
     /// Number of datagrams that were too long to be received.
     pub too_long: u64,

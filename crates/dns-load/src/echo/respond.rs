@@ -15,21 +15,21 @@ use super::faults::{EchoFaults, QueryShare};
 /// Largest number of answers that a responder thread holds back at a time.
 const DELAYED_MAX: usize = 1 << 20;
 
-/// Counts of the queries of one responder thread. Each is one of `dropped`, `not_queries` and
-/// `answered`.
+/// Counts of the messages that one responder thread received. Each message is one of `dropped`,
+/// `not_queries` and `answered`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EchoCounts {
     /// Number of messages shorter than a header, or with QR set; not answered.
     pub not_queries: u64,
     /// Number of queries dropped on purpose.
     pub dropped: u64,
-    /// Number of queries in `dropped` that found too many waiting.
+    /// Number of queries in `dropped` that came when too many queries were waiting.
     pub overloaded: u64,
     /// Number of queries answered at least once, at once or later.
     pub answered: u64,
     /// Number of queries answered a second time.
     pub duplicated: u64,
-    /// Number of queries in `answered` whose answers were held back.
+    /// Number of queries in `answered` whose answers the responder delayed on purpose.
     pub delayed: u64,
     /// Number of queries in `answered` with the configured response code.
     pub rcode_set: u64,
@@ -39,7 +39,7 @@ pub struct EchoCounts {
     pub wrong: u64,
     /// Number of queries in `answered` with an answer without its last byte.
     pub malformed: u64,
-    /// Number of answers given up because too many were held back.
+    /// Number of delayed answers given up because too many waited to be sent.
     pub overflowed: u64,
 }
 
@@ -56,7 +56,7 @@ impl AnswerOutput for ReplyBatch<'_> {
     }
 }
 
-/// Answer that the responder holds back; its bytes are in a queue of their own.
+/// Answer that the responder delays on purpose; its bytes are in a queue of their own.
 struct DelayedAnswer {
     due_ns: u64,
     destination: SocketAddr,
@@ -105,7 +105,7 @@ impl EchoWorker {
         self.counts
     }
 
-    /// Returns the number of answers that the thread holds back now.
+    /// Returns the number of delayed answers that wait in the thread now.
     #[must_use]
     pub fn delayed_count(&self) -> u64 {
         self.delayed_answers.len() as u64
@@ -224,8 +224,7 @@ impl EchoWorker {
         self.answer = answer;
     }
 
-    /// Queues answers to `replies` that were held back and are due at `now_ns`, as many as there is
-    /// room for.
+    /// Queues delayed answers that are due at `now_ns` to `replies`, as many as there is room for.
     pub(super) fn release_to(&mut self, now_ns: u64, replies: &mut impl AnswerOutput) {
         while let Some(answer) =
             self.delayed_answers.front().filter(|answer| answer.due_ns <= now_ns)
@@ -244,8 +243,8 @@ impl EchoWorker {
         }
     }
 
-    /// Returns the time at which the next answer that is held back is due, in nanoseconds; `None`
-    /// without any.
+    /// Returns the time at which the next delayed answer is due, in nanoseconds; `None` without
+    /// any.
     pub(super) fn next_release_ns(&self) -> Option<u64> {
         self.delayed_answers.front().map(|answer| answer.due_ns)
     }

@@ -11,13 +11,13 @@ use netio::{Clock, PollFd, ReadyList, poll};
 use super::respond::{AnswerOutput, EchoWorker};
 use crate::tcp::{DnsTcpStream, FillResult};
 
-/// Interval at which a responder without queries looks at its stop flag, in nanoseconds.
+/// Interval at which a responder without queries checks whether it must stop, in nanoseconds.
 const STOP_CHECK_NS: u64 = 20_000_000;
 /// Number of the listening socket among the numbers of connections.
 const LISTENER: u32 = u32::MAX;
 /// Largest number of the responder's connections at a time; it closes further connections at once.
 const CONNECTIONS_MAX: usize = 4_096;
-/// Largest number of reads from one connection per turn.
+/// Largest number of reads from one TCP connection per turn of the responder's loop.
 const READS_PER_TURN: usize = 4;
 
 /// Counts of the responder's TCP connections and of their DNS messages.
@@ -27,10 +27,10 @@ pub struct TcpCounts {
     pub connections: u64,
     /// Number of messages received over TCP.
     pub received: u64,
-    /// Number of answers that the kernel took whole.
+    /// Number of answers over TCP that the kernel accepted whole.
     pub sent: u64,
-    /// Number of answers that the kernel did not take whole, because their connection had ended or
-    /// accepted no more.
+    /// Number of answers over TCP that the kernel did not accept whole, because their connection
+    /// had ended or accepted no more.
     pub refused: u64,
 }
 

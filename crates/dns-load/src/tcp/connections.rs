@@ -1,7 +1,7 @@
 //! TCP connections of one generator thread.
 //!
-//! Budget: per turn one `epoll_wait`, and for each connection with something to do a write and a
-//! read, for any number of messages in those.
+//! Budget: per turn of the generator's loop one `epoll_wait`, and for each connection with
+//! something to do a write and a read, for any number of messages in those.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,8 +18,8 @@ const OPENING_NS: u64 = 5 * NS_PER_S;
 /// Time after a failed opening of a TCP connection during which no other one is tried, in
 /// nanoseconds.
 const BACK_OFF_NS: u64 = 100 * NS_PER_MS;
-/// Number of reads per turn and connection, limited so that a flood of answers cannot keep the
-/// schedule from being served.
+/// Number of reads per turn of the generator's loop and connection, limited so that a flood of
+/// answers cannot keep the schedule from being served.
 const READS_PER_TURN: usize = 4;
 
 /// Time that TCP connections took to open, from the request to the kernel on.
@@ -87,17 +87,17 @@ pub struct ConnectionCounts {
     pub ended: u64,
     /// Number of connections that were closed because they had carried as many queries as each may.
     pub retired: u64,
-    /// Number of queries that the kernel took whole.
+    /// Number of queries that the kernel accepted whole.
     pub sent: u64,
-    /// Number of queries that the kernel did not take whole, because the connection could not be
+    /// Number of queries that the kernel did not accept whole, because the connection could not be
     /// opened, ended, or accepted no more. These queries are lost.
     pub unsent: u64,
     /// Number of messages received over the connections.
     pub received: u64,
     /// Number of queries without an answer when their connection ended or could not be opened,
-    /// including those given up before and the unsent. These queries are lost.
+    /// including those of `unsent` and those given up before. These queries are lost.
     pub cut_off: u64,
-    /// Number of writes to connections that found no room.
+    /// Number of writes to connections that found the socket's send buffer full.
     pub stalls: u64,
     /// Time that the opened connections took to open.
     #[serde(skip)]
@@ -137,7 +137,7 @@ struct QueryConnection {
     /// Time at which the opening of the connection began, in nanoseconds of the monotonic clock.
     began_ns: u64,
     is_opening: bool,
-    /// True if the connection waits for room in the socket.
+    /// True if the connection waits for room in the socket's send buffer.
     is_stalled: bool,
     /// True if the connection is in the list of those with data to write.
     is_listed: bool,
@@ -173,7 +173,7 @@ impl QueryConnection {
 }
 
 /// Connection that takes the queries of a port now. Earlier connections that wait for their last
-/// answers are in no place.
+/// answers belong to no port any more.
 #[derive(Default)]
 struct PortConnection {
     current: Option<u32>,

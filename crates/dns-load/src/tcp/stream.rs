@@ -10,8 +10,8 @@ use std::net::TcpStream;
 
 use dns_wire::stream::{self, LENGTH_BYTES, MESSAGE_BYTES_MAX};
 
-/// Largest number of bytes of a connection that wait to be written; a peer that does not read them
-/// gets no more.
+/// Largest number of bytes of a connection that wait to be written; no further messages are queued
+/// for a peer that does not read.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 /// Number of bytes that a connection reads at a time, at first.
 const INPUT_BYTES: usize = 1 << 14;
@@ -19,7 +19,7 @@ const INPUT_BYTES: usize = 1 << 14;
 /// Result of writing a connection's waiting messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamFlush {
-    /// Number of messages that the kernel has taken whole.
+    /// Number of messages that the kernel has accepted whole.
     pub(crate) messages: u64,
     /// True if the rest of the messages must wait for room in the socket.
     pub(crate) is_stalled: bool,
@@ -32,7 +32,7 @@ pub(crate) enum FillResult {
     Some,
     /// No bytes came from the peer for now.
     Nothing,
-    /// The peer sends no more.
+    /// End of the stream: the peer sends no more.
     End,
 }
 

@@ -9,8 +9,8 @@ use dns_wire::RecordType;
 
 use super::{Data, ZoneLike, ZoneQuery};
 
-/// Percentage of a zone's names that are aliases, followed by percentages of other names with an
-/// IPv6 address, mail and text.
+/// Percentage of a zone's names that are aliases (CNAME); the next constants are percentages of
+/// other names with an IPv6 address (AAAA), mail exchanger (MX) and text (TXT).
 const ALIASES: u64 = 10;
 const WITH_ADDRESS6: u64 = 60;
 const WITH_MAIL: u64 = 10;
@@ -28,7 +28,7 @@ const KINDS: [(u64, RecordType); 5] = [
     (6, RecordType::HTTPS),
 ];
 
-/// Streams of random numbers of one seed: for names, their data, and queries.
+/// Numbers of the random streams of one seed: for names (here), for their data, and for queries.
 const NAME_STREAM: u64 = 1;
 const DATA_STREAM: u64 = 2;
 const QUERY_STREAM: u64 = 3;

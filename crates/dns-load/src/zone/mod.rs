@@ -66,7 +66,8 @@ pub struct ZoneLike {
     pub origin: ZoneOrigin,
 }
 
-/// Record data of a zone's name. Other names are given by their numbers.
+/// Data of a record in an artificial zone. Names in the data are given by their numbers in the
+/// zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Data {
     Address(Ipv4Addr),
@@ -141,12 +142,12 @@ impl Zone {
         Self { like, owners, queries }
     }
 
-    /// Returns name `number`, relative to the zone.
+    /// Returns the zone's name `number`, relative to the zone.
     fn relative_name(&self, number: u32) -> String {
         draw::name(self.like.seed, number)
     }
 
-    /// Returns name `number` from the root, with the last dot.
+    /// Returns the zone's name `number` from the root, with the last dot.
     fn full_name(&self, number: u32) -> String {
         format!("{}.{}.", self.relative_name(number), self.like.origin)
     }

@@ -68,8 +68,8 @@ pub(crate) struct ClientServerLink {
 }
 
 impl ClientServerLink {
-    /// Sets up client and server. Returns `None`, with a message, if `tools` or the right to make
-    /// namespaces is missing.
+    /// Sets up the link, and starts a capture and the server on it. Returns `None`, with a message,
+    /// if `tools` or the right to make namespaces is missing.
     pub(crate) fn set(family: &LinkTestFamily, label: &str, tools: &[&str]) -> Option<Self> {
         if !require(tools) || !require(&["tcpdump", "tshark"]) {
             return None;
@@ -160,7 +160,7 @@ impl ClientServerLink {
     }
 }
 
-/// Results of a run of clients.
+/// Results of a run of clients on the link.
 pub(crate) struct LinkTestResults {
     /// Log of the server.
     pub(crate) log: String,

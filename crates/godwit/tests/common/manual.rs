@@ -21,7 +21,7 @@ const SCOPES: [(&str, &str); 9] = [
 /// Keys whose maps do not concern the server: parameters of libraries, notes of operators.
 pub(crate) const FREE: [&str; 2] = ["parameters", "user-context"];
 
-/// Returns the scope of the keys in the maps under `holder`: a letter, or `holder` itself.
+/// Returns the scope of the keys in the maps under the key `holder`: a letter, or `holder` itself.
 pub(crate) fn scope_below(holder: &str) -> &str {
     let general = holder.replace(['4', '6'], "#");
     let scope = SCOPES.iter().find(|(key, _)| *key == general);
@@ -66,12 +66,12 @@ pub(crate) fn quoted(cell: &str) -> impl Iterator<Item = &str> {
 /// Key in one scope, as the manual's tables of keys describe it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ManualKey {
-    /// Family: `4` or `6`.
+    /// Family of the servers that have the key: `4` or `6`.
     pub(crate) family: char,
     pub(crate) key: String,
-    /// Scope: a letter, or the key that contains the map.
+    /// Scope of the key: a letter, or the key that contains the map.
     pub(crate) scope: String,
-    /// Comparison with Kea.
+    /// Comparison with Kea: `same`, `different` or `not yet`, and a remark.
     pub(crate) status: String,
 }
 

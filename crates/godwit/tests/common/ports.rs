@@ -20,12 +20,12 @@ const BLOCKS_MAX: usize = 12;
 /// Ports of this process.
 struct ProcessPorts {
     left: Range<u16>,
-    /// Number of blocks tried.
+    /// Number of blocks of ports that the process has tried to take.
     looked: u16,
     /// Blocks of this process, each with a socket bound to the block's name. The kernel gives such
     /// a name once per machine and frees it with the process.
     blocks: Vec<(u16, UnixListener)>,
-    /// Index of the block that ports are taken from again.
+    /// Index of the block from which the process takes ports again.
     again: usize,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn has_unread_in_namespace_of(pid: u32) -> bool {
     has_udp("udp") || has_udp("udp6") || has_packets
 }
 
-/// Returns true if datagrams wait in the receive queue of a row.
+/// Returns true if datagrams wait in the receive queue of a row of `/proc/net/udp`.
 fn is_waited_in(row: &str) -> bool {
     let queues = row.split_whitespace().nth(4).and_then(|queues| queues.split_once(':'));
     queues.is_some_and(|(_, received)| received.contains(|digit: char| digit != '0'))

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Interval at which the responder checks for its end.
+/// Interval at which the recorder checks whether it has to end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Server that answers every query with the query itself and records it.

@@ -33,7 +33,7 @@ pub(crate) struct TraceVerdict {
     granted: Granted,
     written: BTreeSet<IpAddr>,
     durable: BTreeSet<IpAddr>,
-    /// Addresses that each thread's flush in progress covers.
+    /// Addresses that the flush in progress of each thread of the server covers.
     flushing: Vec<(String, BTreeSet<IpAddr>)>,
     /// Addresses that were durable when each thread's send in progress began. strace shows the sent
     /// data only when the call returns.

@@ -10,10 +10,10 @@ use crate::crash::family::CrashRequest;
 use crate::crash::galera::SERVERS;
 use crate::crash::ledger::AddressRecord;
 
-/// Maximum of lines of a history: the last ones.
+/// Maximum of lines of a history in a message; it has the last ones.
 const STORY_MAX: usize = 150;
 
-/// Event of the history.
+/// Event of the history of an address.
 #[derive(Clone, Debug)]
 pub(crate) enum HistoryEvent {
     /// Request of a client to a server, sent first or repeated.
@@ -68,11 +68,11 @@ impl Display for HistoryEvent {
     }
 }
 
-/// Owner of an address.
+/// Owner of an address: the client that has leased it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct AddressOwner {
     client: u32,
-    /// Server that acknowledged it last.
+    /// Server that acknowledged the lease last.
     server: usize,
     /// Time of the client's request, in seconds since 1970.
     since_s: u64,
@@ -82,10 +82,10 @@ struct AddressOwner {
 #[derive(Debug, Default)]
 pub(crate) struct Chronicle {
     owners: BTreeMap<IpAddr, AddressOwner>,
-    /// Former owner of each address, with its server.
+    /// Former owner of each address, with the server that had given it.
     former: BTreeMap<IpAddr, AddressOwner>,
     events: Vec<(SystemTime, HistoryEvent)>,
-    /// Acknowledgements of each server.
+    /// Number of acknowledgements of each server.
     pub(crate) acknowledged: [u64; SERVERS],
     /// Number of leases renewed by another server than the one that acknowledged them before.
     pub(crate) wandered: u64,
@@ -100,7 +100,7 @@ impl Chronicle {
         self.events.push((SystemTime::now(), event));
     }
 
-    /// Returns the address of the client.
+    /// Returns the address that the client `client` has leased.
     pub(crate) fn lease_of(&self, client: u32) -> Option<IpAddr> {
         let mine = |owner: &AddressOwner| owner.client == client;
         self.owners.iter().find(|(_, owner)| mine(owner)).map(|(&address, _)| address)
@@ -180,7 +180,7 @@ impl Chronicle {
         Ok(())
     }
 
-    /// Returns `broken` with all messages about the address, and from or to these clients.
+    /// Returns the text `broken` with all messages about the address, and from or to these clients.
     fn with_events(&self, broken: &str, address: IpAddr, clients: &[u32]) -> String {
         let is_about = |event: &&(SystemTime, HistoryEvent)| event.1.is_about(address, clients);
         let xids: BTreeSet<u32> =

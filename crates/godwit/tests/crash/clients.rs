@@ -27,7 +27,7 @@ struct PendingCrashMessage {
     ask: CrashRequest,
 }
 
-/// Clients of one server.
+/// Clients of one server, with their socket and ledger.
 pub(crate) struct CrashClients {
     family: CrashFamily,
     socket: UdpSocket,
@@ -38,7 +38,7 @@ pub(crate) struct CrashClients {
     next_xid: u32,
     server_id: Vec<u8>,
     pub(crate) ledger: CrashLedger,
-    /// Messages sent.
+    /// Number of messages that the clients have sent.
     pub(crate) sent: u64,
 }
 
@@ -60,13 +60,14 @@ impl CrashClients {
         }
     }
 
-    /// Acts until `acknowledgements` more have come and, after that, the clients have sent
-    /// `messages` more.
+    /// Makes clients act until `acknowledgements` more acknowledgements have come and, after that,
+    /// the clients have sent `messages` more messages.
     pub(crate) fn act(&mut self, acknowledgements: u64, messages: u64) -> Result<(), String> {
         self.act_if(acknowledgements, messages, &mut || true)
     }
 
-    /// Acts like [`Self::act`], but gives up when no reply comes and `goes_on` returns false.
+    /// Makes clients act like [`Self::act`], but gives up when no reply comes and `goes_on` returns
+    /// false.
     pub(crate) fn act_if(
         &mut self,
         acknowledgements: u64,
@@ -92,7 +93,7 @@ impl CrashClients {
         }
     }
 
-    /// Acts while `goes_on` returns true, with or without replies.
+    /// Makes clients act while `goes_on` returns true, with or without replies.
     pub(crate) fn act_while(&mut self, goes_on: impl Fn() -> bool) -> Result<(), String> {
         self.socket.set_nonblocking(true).expect("a socket can be asked without waiting");
         let mut buffer = [0; 2048];
@@ -120,7 +121,8 @@ impl CrashClients {
         self.wait_for_room(1)
     }
 
-    /// Reads the replies that the lost server sent before its end, and gives up on the others.
+    /// Reads the replies that the killed server sent before its end, and gives up the messages
+    /// without a reply.
     pub(crate) fn lose_server(&mut self) -> Result<(), String> {
         self.socket.set_nonblocking(true).expect("a socket can be asked without waiting");
         let mut buffer = [0; 2048];

@@ -61,7 +61,7 @@ pub(crate) struct CrashReply {
     pub(crate) server: Vec<u8>,
 }
 
-/// Differences between the families.
+/// Family (DHCPv4 or DHCPv6) with its differences for the crash tests.
 #[derive(Clone, Copy)]
 pub(crate) struct CrashFamily {
     /// Name of the server.
@@ -111,14 +111,14 @@ pub(crate) const V6: CrashFamily = CrashFamily {
     confirms_releases: true,
 };
 
-/// Replaces every `right` in the file by `other`.
+/// Replaces every text `right` in the file by `other`.
 pub(crate) fn replace(path: &Path, right: &str, other: &str) {
     let text = std::fs::read_to_string(path).expect("it was written here");
     assert!(text.contains(right), "{text}");
     std::fs::write(path, text.replace(right, other)).expect("the folder can be written");
 }
 
-/// Returns the hardware address of a client, which its DUID contains too.
+/// Returns the hardware address of the client with this number, which its DUID contains, too.
 fn hardware(client: u32) -> [u8; 6] {
     let [a, b, c, d] = client.to_be_bytes();
     [2, 0, a, b, c, d]

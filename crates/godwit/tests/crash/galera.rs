@@ -1,8 +1,8 @@
-//! Two servers over a Galera cluster of three nodes. The test kills the nodes in turn under load
-//! and restarts them. Every second time it also kills a server and starts it while a node is
-//! missing. Clients wander between the servers, which begin at different nodes. No address has two
-//! clients at any time, the tables of all nodes have every acknowledged lease, and no server
-//! refuses a client its lease.
+//! Tests of two servers over a Galera cluster of three nodes. The test kills the nodes in turn
+//! under load and restarts them. Every second time it also kills a server and starts it while a
+//! node is missing. Clients wander between the servers, which begin at different nodes. No address
+//! has two clients at any time, the tables of all nodes have every acknowledged lease, and no
+//! server refuses a client its lease.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,9 +25,9 @@ use crate::crash::wanderers::{FEW, MANY, Wanderers};
 
 /// Number of servers of the link.
 pub(crate) const SERVERS: usize = 2;
-/// Number of kills in the test command.
+/// Number of kills in the test command, unless the environment sets another.
 const MOMENTS: u64 = 1;
-/// Number of kills with the same leases.
+/// Number of kills with the same tables and clients.
 const MOMENTS_OF_SITE: u64 = 20;
 /// Maximum of acknowledgements of each server before a kill.
 const ACKNOWLEDGEMENTS_MAX: u64 = 200;
@@ -48,7 +48,7 @@ struct GaleraCounts {
     leases_found: u64,
 }
 
-/// Database of the cluster, and the two servers that share it.
+/// Tables in the cluster's database, and the files of the two servers that share them.
 struct Site {
     name: String,
     folders: [TempFolder; SERVERS],
@@ -174,7 +174,8 @@ struct GaleraRun<'r> {
 }
 
 impl GaleraRun<'_> {
-    /// Kills a node under load, and a server if requested, and continues until they are back.
+    /// Kills the node `node` under load, and a server if requested, and continues until they are
+    /// back.
     fn moment(
         &mut self,
         node: usize,

@@ -15,20 +15,21 @@ pub(crate) struct AddressRecord {
 }
 
 impl AddressRecord {
-    /// Returns true if the address is the client's and its lease runs.
+    /// Returns true if the address is leased to `client` and the lease runs.
     pub(crate) const fn is_lease_of(&self, client: u32) -> bool {
         self.client == client && self.is_assigned
     }
 }
 
-/// Last promise about an address.
+/// Last promise of the server about an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Promise {
-    /// Lease of the client.
+    /// Promise of a lease to the client with this number.
     Granted(u32),
-    /// Release sent by the client, received by the server or not.
+    /// State after a release sent by the client, received by the server or not.
     Releasing,
-    /// Release confirmed by the server.
+    /// Promise that the lease of the client with this number is released, which the server has
+    /// confirmed.
     Released(u32),
 }
 
@@ -41,7 +42,7 @@ pub(crate) struct CrashLedger {
 }
 
 impl CrashLedger {
-    /// Returns the address that the client was granted.
+    /// Returns the address that the server granted to `client`.
     pub(crate) fn lease_of(&self, client: u32) -> Option<IpAddr> {
         let mine = |promise: &Promise| *promise == Promise::Granted(client);
         self.promises.iter().find(|(_, promise)| mine(promise)).map(|(&address, _)| address)
@@ -67,7 +68,7 @@ impl CrashLedger {
         Ok(())
     }
 
-    /// Checks the server's refusal of `client`.
+    /// Checks that the server may refuse `client`.
     pub(crate) fn refused(&self, client: u32) -> Result<(), String> {
         match self.lease_of(client) {
             Some(address) => Err(format!("client {client} has {address} and was refused")),

@@ -1,6 +1,6 @@
-//! Kills of the server, or of its database, at random times under load with durability `always`,
-//! and restarts on the same leases: every acknowledged lease is there, and no address has two
-//! clients.
+//! Tests with kills of the server, or of its database, at random times under load with durability
+//! `always`, and restarts on the same leases: every acknowledged lease is there, and no address has
+//! two clients.
 //!
 //! The seed determines the time of a kill as a number of acknowledgements and of further messages.
 //! How far the server has got with those at SIGKILL depends on the machine. `GODWIT_CRASH_MOMENTS`
@@ -25,9 +25,9 @@ pub(crate) use family::{
 pub(crate) use storage::{LeaseStorage, LeaseStorageKind, LeaseStorageProcesses};
 use testbed::database::{DatabaseEngine, PrivateDatabase};
 
-/// Number of kills in the test command.
+/// Number of kills in the test command, unless the environment sets another.
 const MOMENTS: u64 = 8;
-/// Number of kills with the same leases.
+/// Number of kills with the same leases and clients.
 const MOMENTS_OF_PLACE: u64 = 10;
 /// Maximum of acknowledgements before a kill.
 const ACKNOWLEDGEMENTS_MAX: u64 = 200;
@@ -39,7 +39,7 @@ pub(crate) fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Counts over all kills.
+/// Counts of a suite's kills and of the messages around them.
 #[derive(Debug, Default)]
 struct CrashCounts {
     moments: u64,

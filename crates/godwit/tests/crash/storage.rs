@@ -58,11 +58,11 @@ impl LeaseStorageProcesses {
     }
 }
 
-/// Files, or database, of one server.
+/// Files, or database, with the leases of one server.
 pub(crate) struct LeaseStorage {
     pub(crate) folder: TempFolder,
     pub(crate) config: PathBuf,
-    /// Flag of the family: `-4` or `-6`.
+    /// Flag of `godwit db` for the family: `-4` or `-6`.
     flag: &'static str,
     /// Kind and flags by which `godwit db` finds the leases; empty for a lease file.
     database: Vec<String>,

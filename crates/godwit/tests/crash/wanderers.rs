@@ -98,7 +98,7 @@ impl Wanderers {
         }
     }
 
-    /// Acts until every server has acknowledged `count` more leases.
+    /// Makes clients act until every server has acknowledged `count` more leases.
     pub(crate) fn act_until_acknowledged(&mut self, count: u64) -> Result<(), String> {
         let enough = self.chronicle.acknowledged.map(|acknowledged| acknowledged + count);
         let is_short = move |acknowledged: [u64; SERVERS]| {
@@ -107,7 +107,7 @@ impl Wanderers {
         self.act_while(|chronicle| is_short(chronicle.acknowledged))
     }
 
-    /// Acts while `goes_on` returns true, with or without replies.
+    /// Makes clients act while `goes_on` returns true, with or without replies.
     pub(crate) fn act_while(&mut self, goes_on: impl Fn(&Chronicle) -> bool) -> Result<(), String> {
         let mut heard =
             self.chronicle.acknowledged.map(|acknowledged| (acknowledged, Instant::now()));
@@ -127,13 +127,13 @@ impl Wanderers {
         Ok(())
     }
 
-    /// Receives all replies, and begins nothing.
+    /// Receives all replies that clients wait for, and begins no exchange.
     pub(crate) fn receive_all(&mut self) -> Result<(), String> {
         while self.receive()? {}
         Ok(())
     }
 
-    /// Begins exchanges until every server has its maximum.
+    /// Begins exchanges until every server has the maximum of waiting messages.
     fn begin_all(&mut self) {
         let mut in_flight = [0; SERVERS];
         self.pending.values().for_each(|pending| in_flight[pending.server] += 1);

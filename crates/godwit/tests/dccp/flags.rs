@@ -1,4 +1,4 @@
-//! Flags of every command that makes connections.
+//! Tests of the flags of every DCCP command that makes connections.
 
 use crate::dccp::{DccpListenerProcess, free_port, godwit, text};
 

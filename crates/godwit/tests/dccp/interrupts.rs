@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM end every command in every state, with exit code 130.
+//! Tests that SIGINT and SIGTERM end every DCCP command in every state, with exit code 130.
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -36,7 +36,7 @@ impl Process {
         Command::new("kill").args([&format!("-{name}"), &pid]).status().expect("kill runs");
     }
 
-    /// Stops the process. The signal may reach it after `kill` has ended.
+    /// Stops the process by SIGSTOP. The signal may reach it after the command `kill` has ended.
     fn stop(&self) {
         self.signal("STOP");
         let tasks = format!("/proc/{}/task", self.0.id());

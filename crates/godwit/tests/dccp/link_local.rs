@@ -1,4 +1,4 @@
-//! Link-local addresses, which are valid only together with an interface.
+//! Tests of link-local addresses, which are valid only together with an interface.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,8 @@ fn dccp<'c>(command: &'c mut Command, words: &str) -> &'c mut Command {
     command.args([GODWIT, "dccp"]).args(words.split(' '))
 }
 
-/// Starts a server in its namespace, and waits for its message on either output that it listens.
+/// Starts a DCCP server in its namespace, and waits for its message on either output that it
+/// listens.
 fn start(link: &LinkNamespaces, words: &str) -> Child {
     let mut command = link.at_server();
     // Both outputs in one pipe: the output with the message depends on the command.
@@ -38,7 +39,7 @@ fn end(mut server: Child) -> String {
     output_text
 }
 
-/// Returns the output of a client in its namespace.
+/// Runs a DCCP client in its namespace, and returns its output.
 fn meet(link: &LinkNamespaces, words: &str) -> Vec<u8> {
     let output = dccp(&mut link.at_client(), words).output().expect("the binary runs");
     let output_text = text(&output.stdout) + &text(&output.stderr);
@@ -53,7 +54,7 @@ fn is_sound(code: Option<i32>) -> bool {
     matches!(code, Some(0 | 3))
 }
 
-/// The number of the client's interface.
+/// Returns the index of the client's interface.
 fn index(link: &LinkNamespaces) -> u32 {
     link.opened_at_client(|| netio::interface::named(CLIENT_END).expect("it is there").index)
 }

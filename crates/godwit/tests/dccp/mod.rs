@@ -1,4 +1,4 @@
-//! `godwit dccp` as a user runs it: two processes over loopback.
+//! Tests of `godwit dccp` as a user runs it: two processes over loopback.
 
 mod flags;
 mod interrupts;
@@ -22,12 +22,12 @@ fn godwit(words: &[&str]) -> Command {
     command
 }
 
-/// Returns a UDP port of the test.
+/// Returns a free UDP port for the test.
 fn free_port() -> String {
     common::free_port().to_string()
 }
 
-/// Process that listens.
+/// Process of `godwit dccp` that listens for connections.
 struct DccpListenerProcess {
     child: Child,
     port: String,
@@ -56,7 +56,7 @@ impl DccpListenerProcess {
         Self { child, port }
     }
 
-    /// Runs the other side.
+    /// Runs `godwit dccp` with `words`, which connects to the listening process.
     fn meet(&self, words: &[&str]) -> Output {
         godwit(words).args(["--udp-port", &self.port]).output().expect("the binary runs")
     }
@@ -83,7 +83,7 @@ fn number(value: &Value, pointer: &str) -> f64 {
     found.unwrap_or_else(|| panic!("no number at {pointer} of {value:#}"))
 }
 
-/// Returns the documents of both ends of a run, which must agree.
+/// Returns the JSON documents of both ends of a run, which must agree.
 fn measured(words: &[&str]) -> [Value; 2] {
     let server = DccpListenerProcess::start(&["perf", "-s", "-1", "--json"], false);
     let client = server.meet(&[&["perf", "-c", "127.0.0.1", "--json"][..], words].concat());

@@ -1,4 +1,4 @@
-//! `perf` without a control exchange, against a program that does not know it.
+//! Tests of `godwit dccp perf` without a control exchange, against a program that does not know it.
 
 use std::io::Read;
 use std::net::Ipv4Addr;

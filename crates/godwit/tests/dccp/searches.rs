@@ -1,10 +1,11 @@
-//! Search for the highest constant rate, over loopback.
+//! Tests of the search of `godwit dccp perf` for the highest constant rate, over loopback.
 
 use serde_json::Value;
 
 use crate::dccp::{DccpListenerProcess, document, number, text};
 
-/// Returns the result of a search against a server that does not end with the first connection.
+/// Returns exit code and document of a search against a server that does not end with the first
+/// connection.
 fn searched(words: &[&str]) -> (Option<i32>, Value) {
     let mut server = DccpListenerProcess::start(&["perf", "-s"], true);
     let common = ["perf", "-c", "127.0.0.1", "--search", "--json", "-t", "0.1"];

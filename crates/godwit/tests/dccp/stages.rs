@@ -1,4 +1,5 @@
-//! Commands that measure over networks of their own, and on the virtual clock, which needs none.
+//! Tests of DCCP commands that measure over networks of their own, and on the virtual clock, which
+//! needs none.
 
 use crate::dccp::{DccpTestFolder, document, godwit, number, text};
 

@@ -1,4 +1,4 @@
-//! Sequences played on two servers at once.
+//! Comparison of two servers that play a batch of sequences at once.
 
 use base::Random;
 use scenario::ScenarioFamily;
@@ -28,7 +28,7 @@ const RESERVED: &str = ", reserved for another";
 /// End of a signature if the server gives something from another subnet than that of the link.
 const FROM_ANOTHER_SUBNET: &str = ", from another subnet";
 
-/// Result of a sequence.
+/// Result of a sequence that both servers played.
 #[derive(Clone, Debug)]
 pub(super) enum SequenceOutcome {
     Alike,

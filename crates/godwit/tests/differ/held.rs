@@ -22,7 +22,7 @@ const RELEASED: &str = ", after a RELEASE";
 /// End of a signature if the client's name has a label that contains a dot.
 const ODD: &str = ", with a dot in a label";
 
-/// Identifiers of the client and addresses in a message.
+/// Message of a client: its name, the client's identifiers and the address in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ClientMessage {
     /// Name of the message, with its distinguishing part.

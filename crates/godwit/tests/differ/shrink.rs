@@ -1,4 +1,4 @@
-//! Smallest input that still shows a difference.
+//! Search for the smallest sequence that still shows a difference.
 
 use serde_json::{Value, json};
 

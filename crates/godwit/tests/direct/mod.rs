@@ -1,6 +1,6 @@
-//! `godwit perfdhcp --direct` on a link of the test, against servers that keep their own counts:
-//! Godwit, Debian's Kea, and a responder that misbehaves by plan. In every case the counts of both
-//! ends agree to the last exchange.
+//! Tests of `godwit perfdhcp --direct` on a link of the test, against servers that keep their own
+//! counts: Godwit, Debian's Kea, and a responder that misbehaves by plan. In every case the counts
+//! of both ends agree to the last exchange.
 
 mod no_arp;
 mod servers;
@@ -52,7 +52,7 @@ fn bare_link() -> Option<LinkNamespaces> {
     Some(link)
 }
 
-/// Returns the misbehaviour towards each client, a tenth of the clients each.
+/// Returns the responder's treatment of each client: ten kinds, for a tenth of the clients each.
 fn misbehave(client: u32) -> ClientTreatment {
     match client % 10 {
         1 => ClientTreatment::Nothing,
@@ -213,7 +213,7 @@ fn who_has_an_address_is_told_by_arp_with_the_flag_only(link: &LinkNamespaces) {
     }
 }
 
-/// Returns of each ARP reply the hardware address of its frame, and its contents.
+/// Returns, for each ARP reply, the hardware address of its frame and its contents.
 fn figures_of(station: &ServerLinkFrames) -> Vec<([u8; 6], [u8; 6], std::net::Ipv4Addr)> {
     let answers = station.arp_answers.iter().filter(|(_, answer)| answer.operation == arp::REPLY);
     let told = answers.map(|(from, answer)| {

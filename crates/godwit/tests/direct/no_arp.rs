@@ -1,5 +1,5 @@
-//! Clients that answer no ARP: replies go to the hardware address that the request came from,
-//! whatever its other addresses were (Kea's raw sockets do the same).
+//! Tests of clients that answer no ARP: replies go to the hardware address that the request came
+//! from, whatever its other addresses were (Kea's raw sockets do the same).
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -27,7 +27,7 @@ const DECLINE: u8 = 4;
 const RELEASE: u8 = 7;
 const INFORM: u8 = 8;
 
-/// Message and its way of sending.
+/// Message of a client, and the way in which it is sent.
 #[derive(Clone, Copy, Debug)]
 struct NoArpCase {
     number: u16,
@@ -66,7 +66,8 @@ impl NoArpCase {
         all
     }
 
-    /// Returns true if RFC 2131 table 5 has such messages and their replies come here.
+    /// Returns true if RFC 2131 table 5 has such messages and their replies come to the clients'
+    /// end of the link.
     fn is_sensible(&self) -> bool {
         match self.kind {
             DISCOVER | DECLINE => !self.has_ciaddr,

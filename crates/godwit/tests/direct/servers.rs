@@ -1,4 +1,5 @@
-//! Real servers: `godwit dhcp4` and Debian's Kea, each with packet sockets on the link.
+//! Tests of `godwit perfdhcp --direct` with real servers: `godwit dhcp4` and Debian's Kea, each
+//! with packet sockets on the link.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Debian's perfdhcp and Godwit's at one rate against one healthy responder: both report the same
-//! counts as the responder.
+//! Tests of Debian's perfdhcp and Godwit's at one rate against one healthy responder: both report
+//! the same counts as the responder.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ const COUNT: u64 = 400;
 /// Arguments of both programs.
 const LINE: &str = "-4 -r 200 -n 400 -n 400 -R 5000 -d 60 -d 60";
 
-/// First requests sent and answered, then second ones.
+/// Numbers of first requests sent and answered, then of second ones.
 type Done = [u64; 4];
 
 fn ours() -> Done {

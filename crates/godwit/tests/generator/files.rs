@@ -1,5 +1,5 @@
-//! Files of a run: packets and arrival times as input, captures and histograms as output; and whole
-//! lives of clients.
+//! Tests of the files of a run: packets and arrival times as input, captures and histograms as
+//! output; and whole lives of clients.
 
 use std::fs;
 use std::path::Path;

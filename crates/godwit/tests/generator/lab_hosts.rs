@@ -1,5 +1,5 @@
-//! Plan whose servers and generators are on other machines: each in a network namespace with an
-//! OpenSSH server, the lab in a third one.
+//! Tests of a plan whose servers and generators are on other machines: each in a network namespace
+//! with an OpenSSH server, the lab in a third one.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Disturbances of the generator's machine: the process is stopped and continued, its socket gets
-//! more than it holds, its clock is set back and forth.
+//! Tests of disturbances of the generator's machine: the process is stopped and continued, its
+//! socket gets more than it holds, its clock is set back and forth.
 
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl GeneratorProcess {
         assert!(waited_until(stands), "SIGSTOP stops it");
     }
 
-    /// Returns true if its socket has no unread data.
+    /// Returns true if the generator's socket has no unread data.
     fn has_read_all(&self) -> bool {
         let table = fs::read_to_string(format!("/proc/{}/net/udp", self.child.id())).unwrap();
         let local = format!("0100007F:{:04X}", self.port);

@@ -14,7 +14,7 @@ use crate::common::PATIENCE;
 /// Receive buffer of a responder in bytes.
 const ROOM_BYTES: usize = 16 << 20;
 
-/// Treatment of a client.
+/// Treatment of a client by the responder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientTreatment {
     Good,
@@ -42,7 +42,7 @@ pub(crate) enum ClientTreatment {
 
 #[derive(Default)]
 struct ResponderState {
-    /// Requests received: first, second, renewal, release.
+    /// Numbers of requests received: first, second, renewal, release.
     requests: [u64; 4],
     clients: BTreeSet<u32>,
     relays: BTreeSet<[u8; 4]>,
@@ -157,7 +157,7 @@ impl DhcpResponder {
         Self { port, is_v6, ledger, stop, thread: Some(thread) }
     }
 
-    /// Returns the number of requests received by kind.
+    /// Returns the numbers of requests received: first, second, renewal, release.
     pub(crate) fn counts(&self) -> [u64; 4] {
         self.ledger.0.lock().unwrap().requests
     }

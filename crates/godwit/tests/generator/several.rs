@@ -1,5 +1,5 @@
-//! Several generators that act as one on this machine: a script replaces SSH and does to each host
-//! what its name says.
+//! Tests of several generators that act as one on this machine: a script replaces SSH and does to
+//! each host what its name says.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,8 +12,8 @@ use super::responder::{ClientTreatment, DhcpResponder};
 use super::{figures, send_args, words};
 use crate::common::{TempFolder, free_port, run_bounded};
 
-/// Returns the treatment of each residue by eleven: a hundred clients of 1,100 each, on either
-/// generator.
+/// Returns the responder's treatment of a client by its number modulo eleven: each for a hundred of
+/// 1,100 clients, on either generator.
 pub(crate) fn misbehave(client: u32) -> ClientTreatment {
     match client % 11 {
         1 => ClientTreatment::Nothing,
@@ -33,7 +33,8 @@ pub(crate) fn misbehave(client: u32) -> ClientTreatment {
 /// Arguments of the run for [`misbehave`].
 pub(crate) const MISBEHAVED: &str = "-r 1100 -n 1100 -R 1100 -d 20";
 
-/// Checks the counts of that run and of the responder, by two generators together.
+/// Checks the counts of the run [`MISBEHAVED`] by two generators together, and those of the
+/// responder.
 pub(crate) fn check_misbehaved(json: &Value, responder: &DhcpResponder) {
     let names = [
         "sent",
@@ -131,7 +132,7 @@ esac
         (json, output.status.code().unwrap())
     }
 
-    /// Returns the processes of healthy generators, as many as were started.
+    /// Returns the process ids of the healthy generators that were started.
     fn pids(&self) -> Vec<String> {
         let pids = fs::read_to_string(self.folder.path().join("pids")).unwrap_or_default();
         pids.lines().map(Into::into).collect()

@@ -1,5 +1,5 @@
-//! Several generators that act as one over OpenSSH: each in a network namespace with an SSH server
-//! of its own, the responder in a third one with the coordinator.
+//! Tests of several generators that act as one over OpenSSH: each in a network namespace with an
+//! SSH server of its own, the responder in a third one with the coordinator.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream, UdpSocket};

@@ -1,5 +1,5 @@
-//! Hostile commands over the unix socket and over HTTP: the server ends every connection, survives,
-//! and answers honest commands all the time.
+//! Tests of hostile commands over the unix socket and over HTTP: the server ends every connection,
+//! survives, and answers honest commands all the time.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -131,7 +131,7 @@ fn one_of<T: Copy>(random: &mut Random, values: &[T]) -> T {
     values[random.below(values.len() as u64) as usize]
 }
 
-/// Returns a command with arguments that it may or may not have, of any type.
+/// Returns one of the commands `names`, with arguments that it may or may not have, of any type.
 fn body(random: &mut Random, names: &[String]) -> Vec<u8> {
     let name = &names[random.below(names.len() as u64) as usize];
     let arguments: Vec<String> = (0..random.below(5))
@@ -144,7 +144,7 @@ fn body(random: &mut Random, names: &[String]) -> Vec<u8> {
     format!("{{ \"command\": \"{name}\", \"arguments\": {arguments} }}").into_bytes()
 }
 
-/// Damages some bytes, or none.
+/// Damages some bytes of a command, or none.
 fn damage(random: &mut Random, octets: &mut Vec<u8>) {
     for _ in 0..random.below(4) {
         let at = random.below(octets.len() as u64) as usize;

@@ -21,9 +21,9 @@ const GROWTH_MAX_KIB: u64 = 10_000;
 const WHOLE: u64 = 1_000_000;
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Server under attack, with its honest clients.
+/// Server under attack, real or simulated, with its honest clients.
 pub(super) trait AttackedServer {
-    /// Sends a hostile datagram.
+    /// Sends the hostile datagram `datagram` to the server.
     fn strike(&mut self, datagram: &[u8]);
 
     /// Waits until an honest client gets a reply.
@@ -41,7 +41,7 @@ pub(super) trait AttackedServer {
     /// Returns the number of datagrams that the server's sockets had no room for.
     fn dropped(&self) -> u64;
 
-    /// Returns the time on the scene's own clock.
+    /// Returns the time on the clock of this server's test.
     fn now(&self) -> Duration;
 }
 
@@ -120,7 +120,7 @@ fn cause(server: &mut impl AttackedServer, silence: String) -> String {
     if server.has_ended() { ENDED.to_owned() } else { silence }
 }
 
-/// Mistake that a planted server makes from some datagram on.
+/// Fault of a [`FaultyServer`], which it makes after [`SOUND`] datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlantedFault {
     None,
@@ -142,7 +142,7 @@ struct FaultyServer {
     now: Duration,
 }
 
-/// Number of datagrams before a planted server makes its mistake.
+/// Number of datagrams before a [`FaultyServer`] makes its mistake.
 const SOUND: u64 = 700;
 
 impl FaultyServer {

@@ -1,6 +1,6 @@
-//! Hostile datagrams at servers over each store, with debug logging: the server survives, its
-//! memory does not grow with the datagrams, and it serves honest clients all the time, who keep
-//! their leases.
+//! Tests with hostile datagrams at servers over each store, with debug logging: the server
+//! survives, its memory does not grow with the datagrams, and it serves honest clients all the
+//! time, who keep their leases.
 //!
 //! Honest and hostile clients are on links of their own. After each burst of hostile datagrams an
 //! honest client must get a reply, so the test sends nothing faster than the server reads it.

@@ -1,5 +1,6 @@
-//! Third-party clients of Kea from PyPI: the results of the calls that `clients.py` makes have the
-//! same shape from Godwit as from Kea 3. `cargo xtask test setup` installs the clients.
+//! Tests with third-party clients of Kea from PyPI: the results of the calls that `clients.py`
+//! makes have the same shape from Godwit as from Kea 3. `cargo xtask test setup` installs the
+//! clients.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -58,7 +59,7 @@ fn printed(python: &Path, client: &str, make: ServerMake, family: ScenarioFamily
     text.lines().map(str::to_owned).collect()
 }
 
-/// Returns the lines of `client` that differ.
+/// Returns the lines that `client` prints differently for Godwit and for Kea.
 fn differing(client: &str, ours: &[String], keas: &[String]) -> Vec<String> {
     if client == "kea-exporter" {
         // Statistics that the exporter does not know, and those that later versions of Kea have, do

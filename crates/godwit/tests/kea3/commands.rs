@@ -1,6 +1,6 @@
-//! Identical commands to Godwit and to Kea 3: every one that both list, with arguments of each
-//! type, and those of `conformance/commands`. Result codes and the keys of `arguments` agree, or a
-//! verdict in `conformance/commands/verdicts.toml` says why not.
+//! Tests of identical commands to Godwit and to Kea 3: every one that both list, with arguments of
+//! each type, and those of `conformance/commands`. Result codes and the keys of `arguments` agree,
+//! or a verdict in `conformance/commands/verdicts.toml` says why not.
 
 use std::collections::BTreeSet;
 use std::fs;

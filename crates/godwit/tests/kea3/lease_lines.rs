@@ -1,4 +1,5 @@
-//! Log lines about leases: Godwit writes for the logger `leases` the same lines as Kea 3 at INFO.
+//! Tests of log lines about leases: Godwit writes for the logger `leases` the same lines as Kea 3
+//! at INFO.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Starts of a server in the way of Kea's: without Kea's folders, and with its flags.
+//! Tests of starts of a server in the way of Kea's: without Kea's folders, and with its flags.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

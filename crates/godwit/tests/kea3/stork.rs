@@ -1,6 +1,6 @@
-//! Requests of Stork, ISC's program that manages Kea: Godwit answers each request of its agent and
-//! server as Kea 3 does. `conformance/commands/stork4.jsonl` and `stork6.jsonl` contain them, as
-//! Stork's source writes them (`backend/daemonctrl/kea`).
+//! Tests with the requests of Stork, ISC's program that manages Kea: Godwit answers each request of
+//! its agent and server as Kea 3 does. `conformance/commands/stork4.jsonl` and `stork6.jsonl`
+//! contain them, as Stork's source writes them (`backend/daemonctrl/kea`).
 
 use scenario::ScenarioFamily;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Kea's tools as links to Godwit: they do the same for operators' scripts as Kea 3's programs.
+//! Tests of Kea's tools as links to Godwit: they do the same for operators' scripts as Kea 3's
+//! programs.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Configurations without a key, or with another value for it.
+//! Variants of configurations: without a key, or with another value for it.
 
 use serde_json::{Map, Number, Value};
 

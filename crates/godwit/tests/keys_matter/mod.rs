@@ -35,7 +35,7 @@ const AT_ONCE: usize = 8;
 /// Key in a scope: family, key, and scope as in the manual.
 type KeyAt = (char, String, String);
 
-/// Result of one scenario without its keys.
+/// Result of trying one scenario without each of its keys.
 #[derive(Default)]
 struct KeyTrial {
     /// Keys without which a step fails.
@@ -167,7 +167,7 @@ fn is_valid(family: ScenarioFamily, config: &str) -> bool {
     }
 }
 
-/// Returns true if only selected scenarios run, so that nothing follows about all.
+/// Returns true if the environment selects scenarios, so that nothing follows about all of them.
 fn is_part() -> bool {
     std::env::var_os("GODWIT_SCENARIO").is_some()
 }

@@ -1,4 +1,4 @@
-//! `godwit lab` as a user sees it, for DNS plans.
+//! Tests of `godwit lab` as a user sees it, for DNS plans.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

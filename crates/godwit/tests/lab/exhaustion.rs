@@ -1,4 +1,4 @@
-//! Pools that are exhausted in the middle of a trial, in the result's records.
+//! Tests of pools that are exhausted in the middle of a trial, in the result's records.
 
 use serde_json::Value;
 

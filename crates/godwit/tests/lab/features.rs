@@ -1,4 +1,4 @@
-//! `godwit lab` as a user sees it, for plans of features and for suites.
+//! Tests of `godwit lab` as a user sees it, for plans of features and for suites.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `godwit lab` as a user sees it: messages, exit codes, and leftovers (none).
+//! Tests of `godwit lab` as a user sees it: messages, exit codes, and leftovers (none).
 
 mod dns;
 mod exhaustion;
@@ -56,7 +56,7 @@ impl LabTestFolder {
         std::fs::write(&path, format!("{text}{tables}{void}")).expect("the plan");
     }
 
-    /// Puts `new` in the place of `old` in a plan.
+    /// Replaces the text `old` by `new` in the plan `name`.
     fn change(&self, name: &str, old: &str, new: &str) {
         let path = self.0.join(format!("plans/{name}.toml"));
         let text = std::fs::read_to_string(&path).expect("the plan");
@@ -141,7 +141,8 @@ fn processes_in(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Waits for a state that the machine reaches by itself; the limit only ends a broken test.
+/// Waits until `holds` returns true, for a state that the machine reaches by itself; the limit only
+/// ends a broken test.
 fn until(what: &str, holds: impl FnMut() -> bool) {
     assert!(waited_until(holds), "never came about: {what}");
 }
@@ -473,7 +474,8 @@ fn an_interrupt_leaves_nothing() {
     assert!(!Path::new(&format!("/run/godwit/{}.run", child.id())).exists());
 }
 
-/// Sends Ctrl-C several times within a millisecond.
+/// Sends SIGINT to the process several times within a millisecond, as an impatient user does by
+/// Ctrl-C.
 fn interrupt_impatiently(pid: u32) {
     let kill = format!("for n in 1 2 3 4 5 6; do kill -s INT {pid}; done 2>/dev/null");
     Command::new("sh").args(["-c", &kill]).status().expect("sh");

@@ -1,4 +1,4 @@
-//! Other programs that keep the machine busy before a run.
+//! Tests with other programs that keep the machine busy before a run.
 
 use std::process::{Child, Command, Stdio};
 

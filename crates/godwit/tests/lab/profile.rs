@@ -1,4 +1,4 @@
-//! Profiles of the built-in echo by this machine's perf, and the messages without perf.
+//! Tests of profiles of the built-in echo by this machine's perf, and the messages without perf.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -60,8 +60,8 @@ fn notes(summary: &Value) -> Vec<&str> {
     all.filter(|words| words.starts_with("Nothing was profiled")).collect()
 }
 
-/// Returns true if this machine lets perf profile its own processes; otherwise `output_text` has
-/// the reason.
+/// Returns true if this machine lets perf profile the user's own processes; otherwise
+/// `output_text`, the lab's output, must have the reason.
 fn works(output_text: &str) -> bool {
     let is_missing = find_program("perf").is_none();
     let reasons =
@@ -107,7 +107,7 @@ fn the_echo_is_profiled_at_two_rates() {
     nothing_runs_in(&test_folder.0);
 }
 
-/// Returns the raw samples that still exist.
+/// Returns the names of perf's raw files that still exist below `trials`.
 fn left_over(trials: &Path) -> Vec<String> {
     let folders = std::fs::read_dir(trials).expect("trials").flatten();
     let files =

@@ -1,4 +1,5 @@
-//! Receive buffers and queueing disciplines: in place during a trial, and recorded correctly.
+//! Tests of receive buffers and queueing disciplines: in place during a trial, and recorded
+//! correctly.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! DCCP regressions from plans.
+//! Tests of DCCP regressions from plans.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -26,7 +26,8 @@ fn json(octets: &[u8]) -> serde_json::Value {
     serde_json::from_slice(octets).unwrap_or_else(|error| panic!("{error}: {}", text(octets)))
 }
 
-/// Returns `run.json` and the page of the only result folder of a place.
+/// Returns `run.json` and the page of the only result folder, which must be that of the plan
+/// `name`.
 fn stored_result(test_folder: &LabTestFolder, name: &str) -> (serde_json::Value, String) {
     let results = test_folder.results();
     assert_eq!(results.len(), 1, "{results:?}");

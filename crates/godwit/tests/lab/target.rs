@@ -1,4 +1,4 @@
-//! `godwit lab` as a user sees it, for servers that run before the lab starts.
+//! Tests of `godwit lab` as a user sees it, for servers that run before the lab starts.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};

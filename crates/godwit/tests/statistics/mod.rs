@@ -1,5 +1,5 @@
-//! Statistics of Kea: a script of messages moves every one, and it has the value that the script
-//! implies, for the control channel and for Prometheus. Kea plays the same scripts.
+//! Tests of the statistics of Kea: a script of messages moves every one, and it has the value that
+//! the script implies, for the control channel and for Prometheus. Kea plays the same scripts.
 //!
 //! The values are next to the scripts, derived from the messages that they send. One of the scripts
 //! moves every name except those of [`names::UNMOVED`]. Only the names of the hook
@@ -23,7 +23,7 @@ struct StatisticsFamily {
     play: fn(&ScriptedServer),
     /// Statistics that are not zero after [`Self::play`].
     played: &'static [(&'static str, u64)],
-    /// Function that makes one client send three messages at once.
+    /// Function of the family that makes one client send three messages at once.
     hurry: fn(&ScriptedServer),
     /// Statistics that are not zero after [`Self::hurry`] alone.
     hurried: &'static [(&'static str, u64)],

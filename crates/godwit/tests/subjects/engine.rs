@@ -24,7 +24,7 @@ const LOOPBACK: u32 = 1;
 /// Identifier of the DHCPv6 server.
 const SERVER_DUID: [u8; 10] = [0, 3, 0, 1, 2, 0, 0, 0, 0, 99];
 
-/// Interface of a family to the engine in these tests.
+/// Family (DHCPv4 or DHCPv6) of the engine in these tests.
 pub(crate) trait EngineTestFamily: Protocol + TableFamily {
     const INGRESS: Self::Ingress;
 
@@ -90,7 +90,7 @@ fn joined(problems: &[dhcp_config::ConfigProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Engine with a configuration.
+/// Engine with the configuration of a scenario, on a virtual clock.
 pub(crate) struct EngineSubject<P: EngineTestFamily> {
     family: ScenarioFamily,
     now: Now,

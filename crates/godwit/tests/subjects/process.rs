@@ -28,7 +28,7 @@ const RETRANSMISSION: Duration = Duration::from_secs(20);
 /// transaction id, and fails nothing: on a machine that was delayed for so long it only makes a
 /// false silence look true.
 const SILENCE: Duration = Duration::from_millis(250);
-/// How long a daemon may take to read what has no answer.
+/// Maximum time that a server may take to read messages that get no reply.
 const TAKING: Duration = Duration::from_secs(60);
 
 /// Make of a server.
@@ -215,7 +215,7 @@ impl Daemon {
         read("stderr") + &read("kea.log")
     }
 
-    /// Says whether the process runs, for the message of a failure.
+    /// Returns a text that states if the process runs, for the message of a failure.
     pub(crate) fn state(&mut self) -> String {
         match self.child.try_wait() {
             Ok(None) => "it runs".to_owned(),
@@ -228,7 +228,7 @@ impl Daemon {
         self.folder.path().join("control")
     }
 
-    /// Returns how often the server has taken a configuration.
+    /// Returns the number of configurations that the server has loaded.
     fn reloads(&self) -> usize {
         let mark = match self.make {
             ServerMake::Godwit => "reloaded",

@@ -1,5 +1,5 @@
-//! Frames as segments of larger datagrams: the received data is that of the frames, and figures are
-//! right.
+//! Tests of frames that leave as segments of larger datagrams: the received data is that of the
+//! frames, and figures are right.
 
 use std::time::Instant;
 

@@ -1,5 +1,6 @@
-//! Twins of `conformance/twins`: Kea 3 and Godwit play the same steps, and after each step their
-//! files, logs, statistics and answers agree, or the twin has a verdict.
+//! Tests of the twins (comparison scenarios) of `conformance/twins`: Kea 3 and Godwit play the same
+//! steps, and after each step their files, logs, statistics and answers agree, or the twin has a
+//! verdict.
 
 mod manual;
 mod rules;
@@ -71,7 +72,7 @@ fn all() -> Vec<NamedTwin> {
 /// Views after one step, each with its name.
 type StepViews = Vec<(String, Vec<String>)>;
 
-/// Line that only one of the servers has after a step.
+/// Line of a view that only one of the servers has after a step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Lone {
     view: String,
@@ -207,7 +208,8 @@ fn unexplained(
     faults
 }
 
-/// Returns the faults of a twin: differences without a verdict, verdicts without a difference.
+/// Plays a twin on both servers, and returns its faults: differences without a verdict, verdicts
+/// without a difference.
 fn faults(named: &NamedTwin, servers: &TwinDatabaseServers) -> Vec<String> {
     let comparison = &named.comparison;
     let tables = || named.engine.map(|engine| servers.make_tables(engine));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::subjects::process::ServerMake;
 use testbed::debian::{LEASES, LOGS, SOCKETS};
 
-/// Identity of a server in its views.
+/// Rules for the views of one server, with the values by which they find its paths, ids and times.
 pub(super) struct ViewRules {
     /// Paths at which the server sees its own folder.
     folders: Vec<String>,
@@ -37,7 +37,7 @@ impl ViewRules {
         Self { folders, pid: pid.to_string(), span_s }
     }
 
-    /// Applies the rule `paths`: replaces the server's folder under all its names.
+    /// Applies the rule `paths`: replaces the server's folder, under each of its paths.
     fn paths(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for folder in &self.folders {

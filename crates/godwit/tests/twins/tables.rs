@@ -59,7 +59,7 @@ pub(super) struct LeaseTables<'s> {
     name: String,
 }
 
-/// TableColumn of a table.
+/// Column of a table, with the type of its values.
 struct TableColumn {
     name: String,
     kind: String,

@@ -174,7 +174,7 @@ impl ScenarioServer for ObservedServer<'_> {
     }
 }
 
-/// Returns the seconds since 1970.
+/// Returns the present time in seconds since 1970.
 pub(super) fn now_s() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)

@@ -7,7 +7,8 @@ use testbed::proc;
 use super::ProcessBench;
 
 impl ProcessBench<'_> {
-    /// Moves those threads of the server at `position` that run elsewhere back to its processor.
+    /// Moves those threads of the server at `position` that run elsewhere back to the servers'
+    /// processor.
     pub(super) fn keep_at_processor(&mut self, position: usize) {
         let (service, cpu) = (&self.services[position], self.processors.server);
         let Some(started) = service.started.as_ref().filter(|started| !started.is_remote) else {

@@ -1,5 +1,5 @@
-//! Avalanche, all clients at once: `godwit perfdhcp --scenario avalanche` as the generator of a
-//! trial, and its report as a load record.
+//! Avalanche, a trial with all clients at once: `godwit perfdhcp --scenario avalanche` as the
+//! generator of a trial, and its report as a load record.
 //!
 //! Clients without an answer send again as RFC 2131 section 4.1 says, and none gives up: the trial
 //! measures the time until all have a lease. Repeated sends are late by design.
@@ -25,17 +25,17 @@ pub(super) struct AvalancheTrial {
     pub(super) load: OfferedLoad,
     /// Number of the avalanche trial in the run.
     pub(super) number: u32,
-    /// Seed of the generator in the avalanche trial.
+    /// Seed of the generator's random decisions in the avalanche trial.
     pub(super) seed: u64,
 }
 
-/// Returns the number of clients in an avalanche trial with `load`.
+/// Returns the number of clients in an avalanche trial with `load`: its rate times its length.
 fn clients(load: OfferedLoad) -> u64 {
     ((load.rate_per_s * load.dwell_s) as u64).max(1)
 }
 
-/// Makes the command of the program `godwit` that plays all clients at once and leaves its
-/// `report`; the clients are only in this trial.
+/// Makes the `godwit perfdhcp` command that simulates all clients at once and leaves its `report`;
+/// the clients are only in this trial.
 pub(super) fn command(
     godwit: &Path,
     report: &Path,
@@ -62,8 +62,8 @@ pub(super) fn command(
         .arg(server.ip().to_string())
 }
 
-/// Converts the avalanche report of the generator to a record; `None` when there is none, or when
-/// clients were left without a lease.
+/// Converts the generator's report of an avalanche trial to a load record; `None` when there is no
+/// report, or when clients were left without a lease.
 pub(super) fn record(report: &str, load: OfferedLoad) -> Option<LoadRecord> {
     let report: Value = serde_json::from_str(report).ok()?;
     let number = |key: &str| report[key].as_u64().unwrap_or_default();

@@ -7,14 +7,14 @@ use super::ProcessBench;
 use crate::error::LabError;
 use crate::trial::TrialRequest;
 
-/// Interval of the generator's counts in trials that are recorded second by second, in seconds.
+/// Interval of the generator's counts in trials of [`LONG_S`] and longer, in seconds.
 pub(super) const INTERVAL_S: &str = "1";
-/// Least length of a trial that is recorded second by second, in seconds.
+/// Least length of a trial whose counts the generator records second by second, in seconds.
 pub(super) const LONG_S: f64 = 10.0;
 
 impl ProcessBench<'_> {
-    /// Starts the server of `request` anew, without leases and with a pool that runs out at the
-    /// plan's time; returns the size of the pool.
+    /// Starts the server of `request` anew, without leases and with an address pool that runs out
+    /// at the plan's time; returns the size of the pool.
     pub(super) fn start_with_short_pool(
         &mut self,
         request: &TrialRequest,

@@ -20,10 +20,10 @@ pub(super) const RECORD: &str = "load.json";
 /// Name of the file with the leases that clients got, in the trial's folder.
 pub(super) const LIST: &str = "leases.csv";
 
-/// Part of a trial's load that one generator sends.
+/// Part of a trial's load that one generator sends, when several divide it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct From {
-    /// Address of the generator; for DHCP it is that of the relay that the generator plays.
+    /// Address of the generator; for DHCP it is that of the relay agent that the generator plays.
     pub(super) relay: SocketAddr,
     /// Number of clients that belong to other generators and come before this generator's own.
     pub(super) skipped: u32,
@@ -33,8 +33,8 @@ pub(super) struct From {
 }
 
 impl ProcessBench<'_> {
-    /// Makes the generator's command line for the trial of `request`, and the path of the file for
-    /// its leases if they will be verified.
+    /// Makes the generator's command line for the trial of `request`, and the path of the file with
+    /// its clients' leases if they will be checked.
     pub(super) fn generator(
         &self,
         request: &TrialRequest,
@@ -92,9 +92,9 @@ impl ProcessBench<'_> {
         (service.topology.command(TopologySide::Client, cpu, command), list)
     }
 
-    /// Returns the time for which the generator waits for late answers, in seconds, so that these
-    /// are in the latencies: the deadline, 1 s at most. The criterion treats late and lost alike,
-    /// so a search does not wait for late answers.
+    /// Returns the time for which the generator waits for late answers after a trial, in seconds,
+    /// so that these are in the latencies: the deadline, 1 s at most. The criterion treats late and
+    /// lost alike, so a search does not wait for late answers.
     fn drain_s(&self, request: &TrialRequest) -> f64 {
         if request.purpose == Purpose::Search { 0.0 } else { self.plan.search.deadline_s.min(1.0) }
     }
@@ -154,7 +154,7 @@ impl ProcessBench<'_> {
         if service.subject.is_limit() { command.arg("--echo") } else { command }
     }
 
-    /// Adds to `command` a load of one DNS query, repeated.
+    /// Adds to `command` a load of one DNS query, sent again and again.
     fn dns_load(&self, command: CommandLine, service: &MeasuredServer, from: From) -> CommandLine {
         let dns = self.plan.dns;
         let command = command
@@ -166,8 +166,8 @@ impl ProcessBench<'_> {
         if dns.segmentation { command.arg("--segmentation") } else { command }
     }
 
-    /// Returns the generator's arguments that make messages leave as frames, if the plan wants that
-    /// and it is possible.
+    /// Returns the generator's arguments that make messages leave as frames (AF_XDP), if the plan
+    /// wants that and it is possible.
     fn frame_words(&self, service: &MeasuredServer) -> Vec<String> {
         match &service.topology {
             // Each of two servers has a thread, and the interface one queue only.
@@ -182,8 +182,8 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Returns the generator's arguments that send half of the load to the second server of
-    /// `service`, if there is one.
+    /// Returns the generator's arguments that send half of the load to the second server on the
+    /// same database, if `service` has one.
     fn second_server(&self, service: &MeasuredServer) -> Vec<String> {
         let Some(partner) = service.partner else { return Vec::new() };
         let address = self.services[partner].address.to_string();

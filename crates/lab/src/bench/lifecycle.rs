@@ -14,8 +14,8 @@ use crate::error::LabError;
 use crate::leases::{self, LeaseCheckResult};
 
 impl ProcessBench<'_> {
-    /// Ends the server at `position` in order and looks for every assigned lease in its lease file;
-    /// removes lists and lease files unless a lease is missing.
+    /// Ends the server at `position` in order (SIGTERM) and looks for every assigned lease in its
+    /// lease file; removes lists and lease files unless a lease is missing.
     fn end_server(&mut self, position: usize) {
         if self.services[position].started.is_none() {
             return;
@@ -55,8 +55,8 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Ends all servers; returns the check of each server's leases, all its runs together, and the
-    /// problems that prevented a check.
+    /// Ends all servers; returns the check of each server's leases, with all its runs together, and
+    /// the problems that prevented a check.
     pub fn end_servers(&mut self) -> (Vec<LeaseCheckResult>, Vec<String>) {
         for position in 0..self.subjects {
             self.end_server(position);

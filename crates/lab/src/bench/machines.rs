@@ -49,8 +49,8 @@ impl ProcessBench<'_> {
         self.machines.as_ref().is_some_and(|machines| !machines.generators.is_empty())
     }
 
-    /// Returns the command that starts the server at `position` with `command`. If the server is on
-    /// another machine, its files in `folder` are copied there.
+    /// Returns the command that starts the server at `position` by `command`, over SSH if the
+    /// server is on another machine; the server's files in `folder` are then copied there.
     pub(super) fn command_at_server_machine(
         &mut self,
         position: usize,
@@ -66,7 +66,7 @@ impl ProcessBench<'_> {
         machines.server.command(part, folder, command)
     }
 
-    /// Ends the server at `position` in order and copies its files to this machine.
+    /// Ends the server at `position` in order (SIGTERM) and copies its files to this machine.
     pub(super) fn stop_server(&mut self, position: usize) {
         let service = &mut self.services[position];
         service.stop();
@@ -130,8 +130,8 @@ impl ProcessBench<'_> {
         Ok(processes)
     }
 
-    /// Returns the time by which a trial takes longer because its generators on other machines
-    /// begin together.
+    /// Returns the time by which a trial takes longer when its generators are on other machines, so
+    /// that they begin together.
     pub(super) fn lead(&self) -> Duration {
         Duration::from_nanos(if self.has_remote_generators() { LEAD_NS } else { 0 })
     }
@@ -157,7 +157,8 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Merges `own`, the samples of this machine in a trial, with those of the other machines.
+    /// Merges `own`, the samples of this machine in a trial, with the samples of the other machines
+    /// in that trial.
     pub(super) fn with_remote_samples(
         &mut self,
         own: Vec<MachineSample>,
@@ -190,8 +191,8 @@ impl ProcessBench<'_> {
         merge_samples(service.stream.samples(&path, origin, clock, start_s, end_s), &far)
     }
 
-    /// Returns the processors that the lab gave to the servers and to the generators, by their
-    /// numbers in samples.
+    /// Returns the numbers that samples use for the processors of the servers and of the
+    /// generators.
     pub(super) fn numbered_cpus(&self, has_server: bool) -> (Vec<u32>, Vec<u32>) {
         let server = if has_server { vec![self.processors.server as u32] } else { Vec::new() };
         let generators = match &self.machines {
@@ -209,8 +210,8 @@ impl ProcessBench<'_> {
     }
 }
 
-/// Renumbers the processors of another machine's samples from `first` on, so that each has a number
-/// of its own.
+/// Renumbers the processors of another machine's samples from `first` on, so that each processor of
+/// the measurement has a number of its own.
 fn renumber(samples: &mut [MachineSample], first: u32) {
     for of in samples.iter_mut().flat_map(|sample| &mut sample.cpus) {
         of.cpu += first;

@@ -1,5 +1,5 @@
-//! Trials with real processes: servers that run in parallel, a generator per trial, and samples of
-//! both.
+//! Trials with real processes: servers that run in parallel, a load generator per trial, and
+//! samples of both.
 
 mod affinity;
 mod avalanche;
@@ -58,10 +58,10 @@ use profile::Profiler;
 use restart::DatabaseRestart;
 use service::{MeasuredServer, describe_exit};
 
-/// Time that a generator may take beyond its trial and the deadline before the lab ends it.
+/// Time that a generator may take beyond its trial and the deadline before the lab kills it.
 const GENERATOR_GRACE: Duration = Duration::from_secs(60);
 
-/// Processors of the servers and of the generator, one each.
+/// Numbers of the processors for the servers and for the generator, one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Processors {
     pub(crate) server: usize,
@@ -75,30 +75,32 @@ struct TrialEvents {
     samples: Option<UnreadSamples>,
 }
 
-/// Bench with its running servers. Dropping the bench ends the servers and removes everything that
-/// was built.
+/// Test environment of a run, with its running servers. Dropping it ends the servers and removes
+/// everything that was built.
 #[derive(Debug)]
 pub struct ProcessBench<'a> {
     plan: &'a Plan,
-    /// Time that the run takes, as the lab announced it.
+    /// Forecast of the time that the run takes, which the lab announced.
     time: &'a RunTime,
     /// Path of the run's result folder.
     folder: PathBuf,
     godwit: PathBuf,
     processors: Processors,
-    /// Guard that keeps the lab off the server's processor.
+    /// Guard that keeps the lab's own process off the server's processor.
     _pinned: Option<PinnedSelf>,
     family: ProtocolAddressing,
-    /// Address of the generator; for DHCP it is that of the relay that the generator plays.
+    /// Address of the generator; for DHCP it is that of the relay agent that the generator plays.
     relay: SocketAddr,
-    /// Address by which DHCP servers choose the subnet of messages from the relay.
+    /// Address by which DHCP servers choose the subnet of messages from the relay agent (giaddr,
+    /// link-address).
     link: IpAddr,
     topology: MeasurementTopology,
-    /// True if messages of clients may leave as frames of the generator's interface.
+    /// True if messages of clients may leave as frames of the generator's interface (AF_XDP).
     sends_frames: bool,
     // Servers end before the register removes their namespaces.
     services: Vec<MeasuredServer>,
-    /// Number of services that are subjects; those after them are second servers of subjects.
+    /// Number of servers under measurement at the beginning of the list of services; those after
+    /// them are second servers on the same databases.
     subjects: usize,
     /// Processes that delay connections between servers and distant databases.
     delay_proxies: Vec<ChildProcess>,
@@ -113,7 +115,7 @@ pub struct ProcessBench<'a> {
     stop: &'a AtomicBool,
     progress: &'a mut ProgressWriter,
     warnings: Vec<String>,
-    /// Results of the lease checks of servers that were ended.
+    /// Results of the checks that servers which were ended had stored all leases of their clients.
     verified: Vec<LeaseCheckResult>,
     /// Problems that prevented a check of leases, one sentence each.
     problems: Vec<String>,
@@ -185,8 +187,8 @@ impl TrialRunner for ProcessBench<'_> {
 }
 
 impl ProcessBench<'_> {
-    /// Runs the trial of `request`, from starting the generator to its record on the disk; `before`
-    /// has the data known in advance.
+    /// Runs the trial of `request`, from starting the generator to the trial's record on the disk;
+    /// `before` is that record with the data known in advance.
     fn measure(
         &mut self,
         request: &TrialRequest,
@@ -255,8 +257,8 @@ impl ProcessBench<'_> {
         Ok(trial)
     }
 
-    /// Returns the time at which the timeline of `load` begins, in seconds of the run, for a trial
-    /// that began at `start_s`, which is `start_ns` by the machine's clock.
+    /// Returns the time at which the timeline of `load` begins, in seconds since the run began, for
+    /// a trial that began at `start_s`, which is `start_ns` by the machine's clock.
     fn timeline_start_s(
         &self,
         load: Option<&LoadRecord>,
@@ -271,8 +273,8 @@ impl ProcessBench<'_> {
         Some(start_s + (timeline.start_ns as f64 - start_ns as f64) / 1e9)
     }
 
-    /// Starts a sampler of the machine and, if the lab runs the server of `service`, of its
-    /// process.
+    /// Starts a sampler of the machine and, if the lab runs the server of `service`, of the
+    /// server's process.
     fn sampler(&self, service: &MeasuredServer) -> Sampler {
         let server = service.pid().map(|pid| SamplerTarget {
             helpers: self.helpers(service),
@@ -289,7 +291,7 @@ impl ProcessBench<'_> {
     }
 
     /// Returns the identifiers of the processes that work for the server of `service` in addition
-    /// to its own: its database, and the second server.
+    /// to its own: those of its database, and of the second server on that database.
     fn helpers(&self, service: &MeasuredServer) -> Vec<u32> {
         let engine = driver::engine(service.subject.store);
         let database = engine.and_then(|engine| {
@@ -300,7 +302,7 @@ impl ProcessBench<'_> {
         database.into_iter().chain(partner).collect()
     }
 
-    /// Returns the record `before` with the data of `request`.
+    /// Returns the trial record `before` with the data of `request`.
     fn with_request(&self, request: &TrialRequest, seed: u64, before: TrialRecord) -> TrialRecord {
         let subject = &self.services[request.subject].subject;
         TrialRecord {
@@ -372,8 +374,8 @@ impl ProcessBench<'_> {
         Ok((wait(until)?, events))
     }
 
-    /// Returns the positions of the servers of the subject at `position`: one server, or two on the
-    /// same database.
+    /// Returns the positions of the processes of the measured server at `position`: one server, or
+    /// two on the same database.
     fn subject_servers(&self, position: usize) -> Vec<usize> {
         [position].into_iter().chain(self.services[position].partner).collect()
     }
@@ -444,7 +446,8 @@ impl ProcessBench<'_> {
         files
     }
 
-    /// Returns the warnings about the set-up of the bench, and about waiting for servers.
+    /// Returns the warnings about the set-up of the run's servers and networks, and about waiting
+    /// for servers.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let waits = self.services.iter().filter_map(|s| s.waits.words(&s.subject.label()));
@@ -465,7 +468,8 @@ impl ProcessBench<'_> {
         running.map(|service| (service.subject.label(), service.version().to_owned())).collect()
     }
 
-    /// Returns the name of the bench's topology: `veth`, `loopback` or `network`.
+    /// Returns the name of the connection between generator and servers: `veth`, `loopback` or
+    /// `network`.
     #[must_use]
     pub fn topology_name(&self) -> &'static str {
         match self.topology {
@@ -475,10 +479,9 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Keeps the result folder and removes everything else that the bench built.
+    /// Keeps the result folder and removes everything else that was built for the run.
     ///
-    /// # Errors
-    /// A process, namespace or folder of the bench could not be removed.
+    /// # Errors A process, namespace or folder could not be removed.
     pub fn keep(mut self) -> Result<(), LabError> {
         self.run.unregister_folder(&self.folder);
         self.services.clear();

@@ -1,4 +1,4 @@
-//! Debian's perfdhcp as the generator of a line: its command line, and its report as a record of
+//! Debian's perfdhcp as the load generator: its command line, and its report as a record of
 //! Godwit's own form, so that both generators are judged by the same rules.
 //!
 //! Values that perfdhcp does not report stay 0: latencies from due times, drops at its own socket.
@@ -35,8 +35,8 @@ pub(super) fn command(
         .arg(server.ip().to_string())
 }
 
-/// Converts the report of perfdhcp to a record, for a trial at `rate_per_s` for `dwell_s` as on its
-/// command line; `None` when there is no report.
+/// Converts the report of perfdhcp to a load record, for a trial at `rate_per_s` for `dwell_s` as
+/// on its command line; `None` when there is no report.
 pub(super) fn record(report: &str, rate_per_s: f64, dwell_s: f64) -> Option<LoadRecord> {
     let first = counts(report, "DISCOVER-OFFER")?;
     let second = counts(report, "REQUEST-ACK")?;
@@ -75,7 +75,7 @@ pub(super) fn record(report: &str, rate_per_s: f64, dwell_s: f64) -> Option<Load
     })
 }
 
-/// Counts of the messages of one exchange type in perfdhcp's report.
+/// Counts of the messages of one exchange type (such as DISCOVER-OFFER) in perfdhcp's report.
 struct PerfdhcpReportCounts {
     sent: u64,
     received: u64,
@@ -101,7 +101,8 @@ fn counts(report: &str, exchange: &str) -> Option<PerfdhcpReportCounts> {
 mod tests {
     use super::*;
 
-    /// Written by perfdhcp 2.2.0 of Debian 12 for 2 s at 30/s, loading `godwit dhcp4`.
+    /// Report written by perfdhcp 2.2.0 of Debian 12 for 2 s at 30 exchanges per second, loading
+    /// `godwit dhcp4`.
     const REPORT: &str = include_str!("perfdhcp-report.txt");
 
     #[test]

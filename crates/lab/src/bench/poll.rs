@@ -1,6 +1,6 @@
-//! HTTP client that requests all of a server's statistics ten times a second while the server is
-//! loaded, as monitoring does, over one connection. Its thread has the lab's processor, not the
-//! server's.
+//! HTTP client that sends the control command `statistic-get-all` ten times a second while the
+//! server is loaded, as monitoring does, over one connection. Its thread has the lab's processor,
+//! not the server's.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,15 +18,15 @@ use crate::error::LabError;
 const REQUEST_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest time that the server may take to answer a statistics request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
-/// Request for all statistics that the client sends.
+/// Body of the HTTP request that the client sends, for all statistics.
 const REQUEST: &str = r#"{"command":"statistic-get-all"}"#;
 /// Text at either end of a successful answer to a statistics request, spaces left out.
 const SUCCESS: &[u8] = br#""result":0"#;
 /// Number of bytes at either end of an answer in which [`SUCCESS`] is searched.
 const ENDS_BYTES: usize = 64;
 
-/// Handle of the thread that sends the statistics requests; after `finish` the thread ends with the
-/// answer that it waits for.
+/// Handle of the thread that requests a server's statistics; after `finish` the thread ends with
+/// the answer that it waits for.
 #[derive(Debug)]
 pub(super) struct Poller {
     thread: JoinHandle<Result<Polls, LabError>>,

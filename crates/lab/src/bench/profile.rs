@@ -14,8 +14,8 @@ use super::ProcessBench;
 use crate::profiler::{Perf, PerfRecording, UnreadSamples};
 use crate::trial::TrialRequest;
 
-/// Time from the start of the generator until perf takes samples, so that the generator has reached
-/// its rate by then.
+/// Time from the start of the generator until perf takes samples of the server: the generator has
+/// reached its rate by then.
 pub(super) const LEAD: Duration = Duration::from_millis(500);
 /// Name of the file with a trial's raw perf samples, until the lab reads them.
 const DATA: &str = "perf.data";
@@ -23,16 +23,16 @@ const DATA: &str = "perf.data";
 /// State of profiling in a run.
 #[derive(Debug)]
 pub(super) enum Profiler {
-    /// Profiling is off because the plan has no profiles, or the lab has warned of a missing
-    /// requirement.
+    /// Profiling is off because the plan has no profiles, or because a requirement is missing, of
+    /// which the lab has warned.
     Off,
-    /// Profiling is possible with this perf, as far as is known.
+    /// Profiling is possible with this program perf, as far as is known.
     On(Perf),
 }
 
 impl Profiler {
-    /// Returns the state of profiling by checking the plan's requirements; adds a warning for the
-    /// report if one is missing.
+    /// Returns the state of profiling by checking the requirements of `plan`; adds a warning for
+    /// the report if one is missing.
     pub(super) fn from_plan(plan: &ProfilePlan, warnings: &mut Vec<String>) -> Self {
         if plan.fractions.is_empty() {
             return Self::Off;
@@ -82,8 +82,8 @@ impl ProcessBench<'_> {
         self.or_warn(profile)
     }
 
-    /// Returns the value of a successful profiling step. The first failure is reported as a warning
-    /// and turns profiling off.
+    /// Returns the value of a successful step of profiling; the first failure is reported as a
+    /// warning and turns profiling off.
     pub(super) fn or_warn<T>(&mut self, came: Result<T, String>) -> Option<T> {
         came.map_err(|why| {
             self.warnings.push(without(&why));

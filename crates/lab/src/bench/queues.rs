@@ -19,8 +19,9 @@ use super::service::MeasuredServer;
 use crate::error::LabError;
 
 impl ProcessBench<'_> {
-    /// Sets the queues of the line of the server at `position` at its sockets and at the link;
-    /// returns the queues before a trial. `None` in plans that are not about queues.
+    /// Sets the receive buffers and the link's queueing discipline as the line of the server at
+    /// `position` requires; returns the queues before a trial. `None` in plans that do not vary
+    /// queues.
     pub(super) fn set_queues(&mut self, position: usize) -> Result<Option<Queues>, LabError> {
         if !self.plan.varies_queues() {
             return Ok(None);
@@ -86,7 +87,7 @@ impl ProcessBench<'_> {
     }
 
     /// Warns once for each server when the receive buffer of its sockets has another size than the
-    /// name of its line.
+    /// name of its line in the result table says.
     fn note_other_buffer(&mut self, position: usize, queues: &Queues) {
         let subject = &self.services[position].subject;
         let Some(expected_bytes) = subject.feature.receive_buffer_bytes().map(u64::from) else {
@@ -154,8 +155,8 @@ struct TcQdiscOptions {
     limit: u64,
 }
 
-/// Returns the root queueing discipline in `tc_output`, which counts for those below it; `None`
-/// when there is none.
+/// Returns the root queueing discipline of an interface from `tc_output`; its counts include those
+/// below it. `None` when there is none.
 fn qdisc_in(tc_output: &str) -> Option<Qdisc> {
     let all: Vec<TcQdisc> = serde_json::from_str(tc_output).ok()?;
     let TcQdisc { kind, options, packets, drops, requeues, .. } =

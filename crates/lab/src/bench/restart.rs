@@ -1,4 +1,4 @@
-//! End and restart of a database in the middle of a trial.
+//! End and restart of a database server in the middle of a trial.
 
 use measure::record::{LoadRecord, Purpose, RestartTimes};
 use netio::Clock;
@@ -11,8 +11,8 @@ use crate::trial::TrialRequest;
 /// Interval of the generator's counts in trials with a restart of the database, in seconds.
 pub(super) const INTERVAL_S: &str = "0.1";
 
-/// Times of the restart of a database, in nanoseconds of the monotonic clock, which the generator's
-/// timeline also uses.
+/// Times of the restart of a database server, in nanoseconds of the monotonic clock, which the
+/// generator's timeline also uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DatabaseRestart {
     ended_ns: u64,
@@ -21,8 +21,8 @@ pub(super) struct DatabaseRestart {
 }
 
 impl DatabaseRestart {
-    /// Converts the times of the restart to seconds from the due time of the first exchange of
-    /// `load`.
+    /// Converts the times of the database's restart to seconds from the due time of the first
+    /// exchange of `load`.
     pub(super) fn since_due(self, load: &LoadRecord) -> RestartTimes {
         let due_ns = load.timeline.as_ref().map_or(self.ended_ns, |timeline| timeline.start_ns);
         let since = |ns: u64| (ns as f64 - due_ns as f64) / 1e9;
@@ -35,8 +35,8 @@ impl DatabaseRestart {
 }
 
 impl ProcessBench<'_> {
-    /// Ends the database of the server under measurement, in the way of `request`, and starts it
-    /// again at once; `None` for a server without a database.
+    /// Ends the database server of the DHCP server under measurement, in the way of `request`, and
+    /// starts it again at once; `None` for a server without a database.
     pub(super) fn restart_database(
         &mut self,
         request: &TrialRequest,

@@ -1,4 +1,5 @@
-//! Server under measurement: its address, its used clients, and its process if the lab started it.
+//! Server under measurement: its address, the clients that it has seen, and its process if the lab
+//! started it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -31,19 +32,20 @@ pub(super) struct MeasuredServer {
     pub(super) folder: PathBuf,
     /// Store of the server's leases.
     pub(super) store: StoreLocation,
-    /// Position of the second server on the same database, which takes half of the load.
+    /// Position of the second server on the same database, which takes half of the load; `None`
+    /// without one.
     pub(super) partner: Option<usize>,
     pub(super) address: SocketAddr,
-    /// Topology in which the server and its generator meet.
+    /// Networks in which the server and its generator meet.
     pub(super) topology: MeasurementTopology,
     /// Process of the server; `None` for a server that ran before the lab.
     pub(super) started: Option<StartedServer>,
-    /// Number of the first client that has not sent requests to the server yet.
+    /// Number of the generator's first client that has not sent requests to the server yet.
     pub(super) next_client: u32,
     /// Paths of the lists of the leases that clients got from the server.
     pub(super) lists: Vec<PathBuf>,
     pub(super) waits: ServerWaits,
-    /// Counts of the server's answers to requests for statistics.
+    /// Counts of the statistics requests to the server, with its answers.
     pub(super) polls: Polls,
     /// Reader of the server's samples from another machine.
     pub(super) stream: SampleFileReader,
@@ -55,14 +57,14 @@ pub(super) struct StartedServer {
     pub(super) prepared: PreparedServer,
     /// Command as the lab started it, namespace and processor included.
     pub(super) command: CommandLine,
-    /// Control group that keeps the server to its share of a processor.
+    /// Control group (cgroup) that keeps the server to its share of a processor.
     pub(super) quota: Option<Quota>,
     /// Start of the server's first process.
     pub(super) began: Instant,
     pub(super) process: ChildProcess,
     /// True if the process only maintains the connection to a server on another machine.
     pub(super) is_remote: bool,
-    /// Number of times that the server was started.
+    /// Number of times that the lab started the server.
     pub(super) generation: u32,
 }
 
@@ -102,8 +104,8 @@ impl MeasuredServer {
         }
     }
 
-    /// Returns the identifier of the server's process, if it is on this machine and the lab knows
-    /// it.
+    /// Returns the process identifier (PID) of the server, if it is on this machine and the lab
+    /// knows it.
     pub(super) fn pid(&self) -> Option<u32> {
         let here = self.started.as_ref().filter(|started| !started.is_remote);
         here.map(|started| started.process.pid())
@@ -114,7 +116,8 @@ impl MeasuredServer {
         self.started.as_ref()?.prepared.lease_file.as_ref()
     }
 
-    /// Returns true if datagrams must be sent to the server one by one because it reads frames.
+    /// Returns true if datagrams must be sent to the server one by one (without UDP segmentation)
+    /// because it reads frames from a raw socket.
     pub(super) fn reads_frames(&self) -> bool {
         self.started.as_ref().is_some_and(|started| started.prepared.reads_frames)
     }
@@ -137,8 +140,8 @@ impl MeasuredServer {
         }
     }
 
-    /// Returns the target for a sampler on `side`, where the process `pid` receives datagrams at
-    /// `address`.
+    /// Returns the target for a sampler of the process `pid`, which receives datagrams at `address`
+    /// in the namespace of `side`.
     pub(super) fn target(
         &self,
         side: TopologySide,

@@ -1,4 +1,4 @@
-//! Set-up of a bench with its folders, topology, processors, and servers that answer.
+//! Set-up of a run's folders, networks and processors, and start of its servers.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -29,14 +29,15 @@ use crate::subject::{MeasurementSubject, SubjectKind};
 use crate::target::{self, RunningTarget};
 use crate::terms::MeasurementTerms;
 
-/// Settings from which a bench is built.
+/// Settings from which a run's test environment is built.
 #[derive(Debug)]
 pub struct BenchSettings<'a> {
-    /// Plan of the run that the bench is built for.
+    /// Plan of the run whose servers and networks are built.
     pub plan: &'a Plan,
-    /// Time that the run takes, as the lab announced it.
+    /// Forecast of the time that the run takes, which the lab announced.
     pub time: &'a RunTime,
-    /// Subjects of the measurement that run on the bench.
+    /// Servers to measure, with the limit responder (a program that returns every datagram) if the
+    /// plan has it.
     pub subjects: &'a [MeasurementSubject],
     /// Path of this program, `godwit`.
     pub godwit: PathBuf,
@@ -49,7 +50,7 @@ pub struct BenchSettings<'a> {
 }
 
 impl<'a> ProcessBench<'a> {
-    /// Builds the topology and starts every server, one after the other, each until it answers.
+    /// Builds the networks and starts every server, one after the other, each until it answers.
     /// Time counts from this call.
     ///
     /// # Errors
@@ -122,7 +123,8 @@ impl<'a> ProcessBench<'a> {
         Ok(bench)
     }
 
-    /// Starts the servers of `subjects`, then the second servers of subjects that have two.
+    /// Starts the servers of `subjects`, then the second servers of those subjects that have two on
+    /// the same database.
     fn start_all(&mut self, subjects: &[MeasurementSubject]) -> Result<(), LabError> {
         for subject in subjects {
             self.start(subject, None)?;
@@ -137,7 +139,8 @@ impl<'a> ProcessBench<'a> {
         Ok(())
     }
 
-    /// Starts one more server for `subject`, with tables of its own unless `store` is given.
+    /// Starts one more server for `subject`, with database tables of its own unless `store` is
+    /// given.
     fn start(
         &mut self,
         subject: &MeasurementSubject,
@@ -162,7 +165,7 @@ impl<'a> ProcessBench<'a> {
         Ok(())
     }
 
-    /// Makes the measured server for `subject` that was running at `address` before the lab.
+    /// Makes the measured server for `subject`, which was running at `address` before the lab.
     fn running(&self, subject: &MeasurementSubject, address: SocketAddr) -> MeasuredServer {
         MeasuredServer {
             subject: subject.clone(),
@@ -249,8 +252,8 @@ impl<'a> ProcessBench<'a> {
         })
     }
 
-    /// Makes the control group that keeps the server at `position` to its share of a processor;
-    /// `None` when that is all of it.
+    /// Makes the control group (cgroup) that keeps the server at `position` to its share of a
+    /// processor; `None` when that is all of it.
     fn quota(&mut self, position: usize) -> Result<Option<Quota>, LabError> {
         let share = self.plan.server.processor_share;
         if share >= 1.0 {
@@ -265,8 +268,8 @@ impl<'a> ProcessBench<'a> {
         Ok(Some(Quota::create(&mut self.run, position, share)?))
     }
 
-    /// Returns folder, addresses, store and settings with which the lab starts the measured server
-    /// `subject`; its pool has `pool_size` addresses.
+    /// Returns the folder, addresses, store and settings with which the lab starts the measured
+    /// server `subject`, whose pool has `pool_size` addresses.
     pub(super) fn deployment(
         &self,
         subject: &MeasurementSubject,
@@ -297,8 +300,8 @@ impl<'a> ProcessBench<'a> {
         }
     }
 
-    /// Returns the topology for `subject`: the one of all servers, or one with a server side of its
-    /// own.
+    /// Returns the networks for the server `subject`: those of all servers, or ones with a server's
+    /// namespace of its own.
     fn topology_for(
         &mut self,
         position: usize,
@@ -322,7 +325,7 @@ impl<'a> ProcessBench<'a> {
     }
 }
 
-/// Makes the subject for the second of two servers on the same database.
+/// Makes the description of the second of two servers on the same database.
 fn second_server(subject: &MeasurementSubject) -> MeasurementSubject {
     let and = if subject.variant.is_empty() { "" } else { ", " };
     MeasurementSubject {
@@ -346,7 +349,7 @@ fn namespace_settings(
     }
 }
 
-/// Returns the generator's address in `topology`, which for DHCP is the relay's.
+/// Returns the generator's address in `topology`, which for DHCP is the relay agent's.
 fn relay_in(
     topology: &MeasurementTopology,
     family: ProtocolAddressing,
@@ -397,8 +400,8 @@ fn choose_processors(
     Ok((Processors { server: last, generator: first }, pinned))
 }
 
-/// Returns true if messages of clients leave as frames; warns if the plan wants frames and they are
-/// not possible.
+/// Returns true if messages of clients leave as frames (AF_XDP); warns if the plan wants frames and
+/// they are not possible.
 fn can_send_frames(
     plan: &Plan,
     topology: &MeasurementTopology,
@@ -467,7 +470,8 @@ fn choose_topology(
     }
 }
 
-/// Returns the warning about a server that reads frames while the generator sends datagrams.
+/// Returns the warning that a server reads frames from a raw socket while the generator sends
+/// datagrams.
 fn note_of_frames(subject: &MeasurementSubject) -> String {
     format!(
         "{} reads raw frames, so the generator sent its messages one by one (segmentation off), \

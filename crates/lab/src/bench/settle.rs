@@ -32,7 +32,7 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Least wait for a server that the lab reports, in seconds.
 const LONG_WAIT_S: f64 = 0.25;
 
-/// Counts of the waits for one server before its trials.
+/// Counts of the waits for one server before its trials, and of its restarts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct ServerWaits {
     /// Number of waits for the server of at least [`LONG_WAIT_S`].
@@ -48,8 +48,8 @@ impl ServerWaits {
         self.longest_s = self.longest_s.max(waited_s);
     }
 
-    /// Returns a sentence about the waits for the server `label` for the reader of the report, if
-    /// there were waits or restarts.
+    /// Returns a sentence for the report about the waits for the server `label`, if there were
+    /// waits or restarts.
     pub(super) fn words(&self, label: &str) -> Option<String> {
         if (self.count, self.restarts) == (0, 0) {
             return None;

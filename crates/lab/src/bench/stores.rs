@@ -21,19 +21,21 @@ use crate::error::LabError;
 use crate::family::AddressFamily;
 use crate::subject::MeasurementSubject;
 
-/// Age from which the lab measures the cost of a flush again, in seconds: every trial has one of
-/// its own minute.
+/// Age from which the lab measures the cost of a flush to the disk again, in seconds: every trial
+/// has one of its own minute.
 const FLUSH_AGE_S: f64 = 50.0;
 /// Number of appends in one measurement of the cost of flushes.
 const FLUSH_APPENDS: usize = 40;
-/// Version of the database schema, that of Kea 2.2, for all servers.
+/// Version of Kea's database schema, that of Kea 2.2, which all servers use.
 const SCHEMA: &str = "2.2";
 /// Name of the processes that delay connections to a distant database, in the names of files.
 const DISTANCE: &str = "distance";
-/// Longest time that a delay process may take to begin; `LOOK_EVERY` is the time between checks.
+/// Longest time that a process which delays database connections may take to begin; `LOOK_EVERY` is
+/// the time between checks.
 const DISTANCE_LIMIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// Names of disks in records of flush costs.
+/// Names of disks in records of flush costs: `results` has the lease files, `databases` the
+/// databases.
 const RESULTS: &str = "results";
 const DATABASES: &str = "databases";
 
@@ -85,7 +87,8 @@ impl ProcessBench<'_> {
         Ok(&self.databases[self.databases.len() - 1])
     }
 
-    /// Returns the location of the store of `subject`, in `folder` or in empty tables of its own.
+    /// Returns the location of the lease store for the server `subject`, in `folder` or in empty
+    /// database tables of its own.
     pub(super) fn prepare_store(
         &mut self,
         subject: &MeasurementSubject,
@@ -109,9 +112,9 @@ impl ProcessBench<'_> {
         Ok(location)
     }
 
-    /// Returns the port at which the database at `port` seems to be a round trip away. The process
-    /// that delays bytes runs on the generator's processor, so that the server's has no more to do
-    /// than with a near one.
+    /// Returns the port at which the database at `port` seems to be a round trip of `round_trip_ms`
+    /// away. The process that delays bytes runs on the generator's processor, so that the server's
+    /// has no more to do than with a near database.
     fn delayed_port(
         &mut self,
         port: u16,
@@ -158,8 +161,8 @@ impl ProcessBench<'_> {
         Ok(())
     }
 
-    /// Empties the store at `location` of a server that does not run, at a cost that does not grow
-    /// with the store.
+    /// Empties the lease store at `location` of a server that does not run, at a cost that does not
+    /// grow with the number of leases.
     pub(super) fn empty_store(&self, location: &StoreLocation) -> Result<(), LabError> {
         match location {
             StoreLocation::Memfile => return Ok(()),
@@ -204,7 +207,7 @@ impl ProcessBench<'_> {
         Ok(())
     }
 
-    /// Returns the cost of a flush on the disk of the store of the server at `position`, in
+    /// Returns the cost of a flush on the disk of the lease store of the server at `position`, in
     /// microseconds; measures it again when it is old. 0 for a store without a disk of this
     /// machine.
     pub(super) fn flush_us(&mut self, position: usize) -> Result<f64, LabError> {
@@ -245,7 +248,7 @@ impl ProcessBench<'_> {
         Ok(())
     }
 
-    /// Returns the measured costs of flushes over the run.
+    /// Returns the costs of flushes to the disks that were measured during the run.
     #[must_use]
     pub fn flushes(&self) -> Vec<FlushCost> {
         self.flushes.clone()

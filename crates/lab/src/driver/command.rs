@@ -10,8 +10,8 @@ use super::deployment::{
 use super::dns;
 use crate::error::LabError;
 
-/// Returns the placeholders that `--server-command` may have: for DHCP the file with a
-/// configuration in Kea's form, for DNS the file with the zone.
+/// Returns the placeholders that `--server-command` may have for `protocol`, such as the path of
+/// the configuration in Kea's form for DHCP or of the zone file for DNS.
 const fn placeholders(protocol: MeasuredProtocol) -> &'static [&'static str] {
     if protocol.is_dhcp() {
         &["config", "address", "port", "folder", "relay", "relay_port"]

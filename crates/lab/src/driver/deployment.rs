@@ -1,5 +1,5 @@
-//! Deployment of a server: its addresses, folder and pool, and the configuration in Kea's form that
-//! every server gets that takes it.
+//! Deployment of a measured server: its addresses, folder and pool, and the configuration in Kea's
+//! form for every server that takes one.
 
 use base::AddressBits as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,7 +15,8 @@ use crate::error::LabError;
 use crate::family::{AddressFamily, ProtocolAddressing};
 use crate::leases::LeaseFile;
 
-/// Deployment of a server: its addresses and folder, and the data that it serves.
+/// Deployment of a measured server: its addresses and folder, and the leases or zone that it
+/// serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerDeployment {
     /// Absolute path of the server's folder.
@@ -24,11 +25,11 @@ pub struct ServerDeployment {
     pub family: ProtocolAddressing,
     /// Address at which the server receives messages.
     pub address: SocketAddr,
-    /// Address of the relay from which messages come and to which answers go.
+    /// Address of the relay agent from which messages come and to which answers go.
     pub relay: SocketAddr,
-    /// Number of relays that send to the server, at `relay` and the addresses that follow it.
+    /// Number of relay agents that send to the server, at `relay` and the addresses that follow it.
     pub relays: u32,
-    /// Addresses of relays that do not follow `relay`.
+    /// Addresses of relay agents that do not follow `relay`.
     pub further_relays: Vec<IpAddr>,
     /// Name of the server's interface that has `address`.
     pub interface: String,
@@ -44,7 +45,7 @@ pub struct ServerDeployment {
     pub store: StoreLocation,
     /// Feature of the server's configuration beyond one subnet with one pool.
     pub feature: ServerFeature,
-    /// Number of clients that have a reservation, if the feature gives them reservations.
+    /// Number of clients that have a reservation, if the server's feature gives them reservations.
     pub reservations: u32,
 }
 
@@ -62,12 +63,12 @@ pub struct PreparedServer {
     pub reads_frames: bool,
 }
 
-/// Name of the file with a configuration in Kea's form, in the server's folder.
+/// Name of the configuration file in Kea's form, in the server's folder.
 pub(super) const CONFIGURATION: &str = "config.json";
 
 impl ServerDeployment {
-    /// Returns the last character of a key of Kea's configuration, or of a word on a command line:
-    /// `4` or `6`.
+    /// Returns the last character of a key such as `subnet4` in Kea's configuration, or of a word
+    /// on a command line: `4` or `6`.
     pub(super) const fn digit(&self) -> char {
         match self.family.version() {
             AddressFamily::V4 => '4',
@@ -87,8 +88,9 @@ impl ServerDeployment {
     }
 }
 
-/// Returns Kea's configuration for a deployment, equal for every server that takes it: one subnet,
-/// one pool, relayed messages only, leases in a file or a database, messages of errors alone.
+/// Returns the configuration in Kea's form for a measured server, equal for every server that takes
+/// it: one subnet, one pool, relayed messages only, leases in a file or a database, and only errors
+/// in the log.
 pub(super) fn common_configuration(deployment: &ServerDeployment) -> Value {
     let (first, last) = deployment.pool;
     let file = |name: &str| deployment.folder.join(name).to_string_lossy().into_owned();
@@ -128,7 +130,8 @@ pub(super) fn common_configuration(deployment: &ServerDeployment) -> Value {
     configuration
 }
 
-/// Returns `command` with the environment that confines the files of Kea's servers to `folder`.
+/// Returns `command` with the environment variables that confine the files of Kea's servers to
+/// `folder`.
 pub(super) fn confined(mut command: CommandLine, folder: &Path) -> CommandLine {
     for name in [
         "KEA_PIDFILE_DIR",
@@ -149,7 +152,8 @@ pub(super) fn lease_file(deployment: &ServerDeployment) -> Option<LeaseFile> {
         .then(|| LeaseFile::kea(path, deployment.family.version()))
 }
 
-/// Writes `configuration` into the deployment's folder and returns its path.
+/// Writes `configuration`, in Kea's form, into the measured server's folder and returns the file's
+/// path.
 pub(super) fn write_configuration(
     deployment: &ServerDeployment,
     configuration: &Value,
@@ -157,8 +161,8 @@ pub(super) fn write_configuration(
     write_configuration_for_folder(&deployment.folder, deployment, configuration)
 }
 
-/// Writes `configuration` for a server that sees the deployment's folder at `server_folder`;
-/// returns the path of the file.
+/// Writes `configuration`, in Kea's form, for a server that sees its folder at `server_folder`;
+/// returns the path of the file for that server.
 pub(super) fn write_configuration_for_folder(
     server_folder: &Path,
     deployment: &ServerDeployment,
@@ -181,8 +185,8 @@ pub(super) fn netmask(length: u8) -> Ipv4Addr {
     Ipv4Addr::from_bits(!u32::host_mask(length))
 }
 
-/// Adds `-p` to a server's `command` and, if answers go to a relay on another port than its own,
-/// `-P`.
+/// Adds the server's port (`-p`) to its `command` and, if answers go to a relay agent on another
+/// port than the default, that port (`-P`).
 pub(super) fn with_ports(command: CommandLine, deployment: &ServerDeployment) -> CommandLine {
     let (port, relay_port) = (deployment.address.port(), deployment.relay.port());
     if (port, relay_port) == (deployment.family.port, deployment.family.port) {
@@ -191,8 +195,8 @@ pub(super) fn with_ports(command: CommandLine, deployment: &ServerDeployment) ->
     command.args(["-p", &port.to_string(), "-P", &relay_port.to_string()])
 }
 
-/// Returns the first line that `program ARGUMENT` prints, from standard error if standard output is
-/// empty.
+/// Returns the version that `program` reports: the first line that `program ARGUMENT` prints, from
+/// standard error if standard output is empty.
 pub(super) fn reported_version(program: &Path, argument: &str) -> String {
     let output = CommandLine::new(program.to_string_lossy()).arg(argument).to_command().output();
     let printed = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();

@@ -2,8 +2,8 @@
 //! never as a service of the system.
 //!
 //! Its DHCP socket is open on every address of its interface, so it has an interface of its own,
-//! and answers to relays leave from the address that the kernel chooses there. A lifetime below two
-//! minutes becomes two minutes.
+//! and answers to relays leave from the address that the kernel chooses there. Dnsmasq extends a
+//! lease time below two minutes to two minutes.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ pub(super) fn prepare(deployment: &ServerDeployment) -> Result<PreparedServer, L
     })
 }
 
-/// Returns the arguments of dnsmasq(8) for a deployment with one address range.
+/// Returns the arguments of dnsmasq(8) for a measured server with one address range.
 pub(super) fn arguments(deployment: &ServerDeployment) -> Vec<String> {
     let (first, last) = deployment.pool;
     let (_, length) = deployment.family.subnet;

@@ -1,8 +1,8 @@
 //! Configurations beyond one subnet with one pool, in Kea's words, and the generator's settings
 //! that make them matter.
 //!
-//! Clients, subnets or addresses of a feature are those that the generator plays: a cost that no
-//! client causes is not one.
+//! The clients, subnets or addresses of a feature are those that the generator plays: a lookup that
+//! no client causes would cost nothing.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -18,7 +18,7 @@ use super::store::LEASE_FILE;
 use crate::error::LabError;
 use crate::family::AddressFamily;
 
-/// Number of client classes in a configuration with classes.
+/// Number of client classes in a configuration with the feature of client classes.
 const CLASSES: u32 = 100;
 /// Number of hardware addresses in the test of one client class.
 const ADDRESSES: u32 = 1_000;
@@ -28,7 +28,7 @@ pub(crate) const RESERVATIONS: u32 = 1_000_000;
 const FIRST_ABSENT_CLIENT: u32 = 1 << 31;
 /// Number of subnets in a configuration with many subnets.
 const SUBNETS: u32 = 10_000;
-/// Numbers for the feature with shared networks: that of shared networks, and of subnets in each.
+/// Number of shared networks in the feature with shared networks, and of subnets in each.
 const NETWORKS: (u32, u32) = (100, 50);
 /// Number of addresses in the pool of each subnet of a configuration with many subnets.
 const SUBNET_POOL: u32 = 250;
@@ -40,8 +40,8 @@ const COLUMNS_V6: &str = "address,duid,valid_lifetime,expire,subnet_id,pref_life
                           hwtype,hwaddr_source";
 /// Lifetime of the leases that are in a pool before the first trial.
 const INITIAL_LEASE_TIME: Duration = Duration::from_secs(86_400);
-/// Address of the first one of many IPv4 subnets; the further ones follow, 256 addresses each
-/// (IPv6: 64 bits each).
+/// Address of the first subnet of a configuration with many IPv4 subnets; the further ones follow,
+/// 256 addresses each.
 const FIRST_V4: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 0);
 const FIRST_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0);
 /// First IPv4 address with a reservation, in the relay's subnet and above every pool.
@@ -49,11 +49,12 @@ const RESERVED_V4: Ipv4Addr = Ipv4Addr::new(10, 200, 0, 0);
 const RESERVED_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0x100, 0, 0);
 /// Name of the file next to the configuration that has the reservations.
 pub(crate) const RESERVATIONS_FILE: &str = "reservations.json";
-/// Marker in the configuration for the include of [`RESERVATIONS_FILE`], which JSON cannot express.
+/// Marker in the configuration's JSON that is replaced by the include (`<?include`) of
+/// [`RESERVATIONS_FILE`], which JSON cannot express.
 const INCLUDED: &str = "reservations are included here";
 
-/// Returns the number of the links that clients come from and the step from one to the next; `None`
-/// if all clients are on the relay's own link.
+/// Returns the number of the links that clients come from, and the step in subnets from one link to
+/// the next; `None` if all clients are on the relay agent's own link.
 const fn links(feature: ServerFeature) -> Option<(u32, u32)> {
     match feature {
         ServerFeature::ManySubnets | ServerFeature::PolledSubnets => Some((SUBNETS, 1)),
@@ -62,7 +63,7 @@ const fn links(feature: ServerFeature) -> Option<(u32, u32)> {
     }
 }
 
-/// Returns true if clients of the feature come from other links than the relay's own.
+/// Returns true if clients of the feature come from other links than the relay agent's own.
 pub(crate) const fn has_links(feature: ServerFeature) -> bool {
     links(feature).is_some()
 }
@@ -82,7 +83,7 @@ pub(crate) const fn client_capacity(feature: ServerFeature) -> Option<u32> {
     }
 }
 
-/// Returns the generator's additional arguments for `feature`.
+/// Returns the generator's additional command-line arguments for `feature`.
 pub(crate) fn generator_words(feature: ServerFeature, version: AddressFamily) -> Vec<String> {
     let mut words = Vec::new();
     if let Some((count, step)) = links(feature) {
@@ -125,7 +126,7 @@ fn duid(number: u32) -> String {
     format!("00:01:00:01:2a:00:00:00:{}", hardware(number))
 }
 
-/// Changes `configuration`, that of a server without features, as the deployment's feature
+/// Changes `configuration`, that of a server without features, as the feature of `deployment`
 /// requires.
 pub(super) fn apply(deployment: &ServerDeployment, configuration: &mut Value) {
     let version = deployment.family.version();
@@ -185,8 +186,8 @@ pub(super) fn apply(deployment: &ServerDeployment, configuration: &mut Value) {
     }
 }
 
-/// Sets the scope of reservations in the configuration, and the identifiers by which the server
-/// looks them up.
+/// Sets the scope of reservations (`reservations-global` and its relatives) in the configuration,
+/// and the identifiers by which the server looks them up (`host-reservation-identifiers`).
 fn reserve(deployment: &ServerDeployment, configuration: &mut Value) {
     let identifiers = match (deployment.family.version(), deployment.feature) {
         (AddressFamily::V4, ServerFeature::ReservationsByOne) => json!(["hw-address"]),
@@ -236,8 +237,8 @@ fn shrink_own_subnet(version: AddressFamily, list: &mut Value) {
     }
 }
 
-/// Returns the configuration of subnet `number` of many. The identifier 1 is that of the relay's
-/// own subnet.
+/// Returns the configuration of subnet `number` of many. Its identifier is not 1, which is that of
+/// the relay agent's own subnet.
 fn subnet(version: AddressFamily, number: u32) -> Value {
     let (network, first, last): (String, IpAddr, IpAddr) = match version {
         AddressFamily::V4 => {
@@ -258,8 +259,8 @@ pub(super) fn with_includes(folder: &Path, text: &str) -> String {
     text.replace(&format!("\"{INCLUDED}\""), &format!("<?include \"{}\"?>", file.display()))
 }
 
-/// Writes the additional files of the deployment's feature that the configuration or the server
-/// reads.
+/// Writes the additional files for the feature of `deployment` that the configuration includes or
+/// the server reads.
 pub(super) fn write_files(deployment: &ServerDeployment) -> Result<(), LabError> {
     let write = |name: &str, of: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         let path = deployment.folder.join(name);
@@ -316,8 +317,8 @@ fn reservations(
     writeln!(file)
 }
 
-/// Writes a lease file of Kea's in which clients that never come hold all but `free` addresses. The
-/// free addresses are evenly distributed.
+/// Writes a lease file in Kea's format in which clients that never come hold all but `free` of the
+/// `pool` addresses. The free addresses are evenly distributed.
 fn leases(first: IpAddr, pool: u32, free: u32, file: &mut dyn Write) -> io::Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (lease_s, expires_s) = (INITIAL_LEASE_TIME.as_secs(), (now + INITIAL_LEASE_TIME).as_secs());

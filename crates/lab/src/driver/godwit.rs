@@ -1,4 +1,4 @@
-//! Driver of Godwit's own DHCP server, which the lab starts like any other.
+//! Driver of Godwit's own DHCP server, which the lab starts as a process like any other server.
 
 use measure::plan::{ServerDurability, ServerFeature};
 use serde_json::json;

@@ -54,7 +54,7 @@ pub(super) fn prepare(deployment: &ServerDeployment) -> Result<PreparedServer, L
     })
 }
 
-/// Returns the text of dhcpd.conf(5) for a deployment with one subnet and one pool.
+/// Returns the text of dhcpd.conf(5) for a measured server with one subnet and one pool.
 pub(super) fn configuration(deployment: &ServerDeployment) -> String {
     let ((first, last), lifetime_s) = (deployment.pool, deployment.lease_time_s);
     let (network, length) = deployment.family.subnet;

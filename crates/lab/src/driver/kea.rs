@@ -1,9 +1,9 @@
 //! Drivers of Debian's packages of Kea, that of this machine and that of Debian 13: in the
 //! foreground, with folders of their own, never as a service of the system.
 //!
-//! They get the settings that Kea's manual recommends for speed: threads by its store, no lookup of
-//! reservations where there are none, no log lines per packet, no clean-up process in the middle of
-//! a trial.
+//! They get the settings that Kea's manual recommends for speed: threads by the lease store, no
+//! lookup of reservations where there are none, no log lines per packet, no lease file cleanup
+//! (`lfc-interval` 0) in the middle of a trial.
 
 use std::path::PathBuf;
 
@@ -20,8 +20,9 @@ use crate::error::LabError;
 use crate::family::AddressFamily;
 use crate::subject::KeaVersion;
 
-/// Returns the number of Kea's threads and of packets in their queue for `store`: for databases the
-/// values that Kea's manual found best, and for memfile its threads with a longer queue.
+/// Returns the number of Kea's threads (`thread-pool-size`) and of packets in their queue
+/// (`packet-queue-size`) for `store`: for databases the values that Kea's manual found best, and
+/// for memfile the manual's threads with a longer queue.
 const fn threads(store: LeaseStoreKind) -> (u32, u32) {
     match store {
         LeaseStoreKind::Memfile | LeaseStoreKind::Sqlite => (4, 4 * 28),
@@ -42,7 +43,7 @@ const fn program_name(version: AddressFamily) -> &'static str {
     }
 }
 
-/// Returns the root folder of Debian 13 that has Kea's server for `version`.
+/// Returns the root folder with an installed Debian 13 that has Kea's server for `version`.
 pub(super) fn debian_13(version: AddressFamily) -> Result<Debian13, LabError> {
     let debian = Debian13::find().filter(|debian| debian.program(program_name(version)).is_some());
     debian.ok_or_else(|| {
@@ -83,8 +84,8 @@ fn prepare_installed(
     })
 }
 
-/// Prepares Kea 3, which sees the deployment's folder as its own folders for leases and logs, and
-/// finds each database by a library.
+/// Prepares Kea 3, which sees the measured server's folder as its own folders for leases and logs,
+/// and needs a hook library for each kind of database.
 fn prepare_debian_13(
     multi_threaded: bool,
     deployment: &ServerDeployment,

@@ -1,5 +1,5 @@
-//! Drivers: configuration and start of each kind of server. A driver turns a deployment (address,
-//! folder, pool) into a command line and the path of the server's leases.
+//! Drivers: configuration and start of each kind of measured server. A driver turns a deployment
+//! (address, folder, pool) into a command line and the path of the server's lease file.
 
 mod command;
 mod deployment;
@@ -28,7 +28,7 @@ pub use dns::DnsServer;
 pub(crate) use store::LEASE_FILE;
 pub use store::{StoreLocation, engine};
 
-/// Writes the files of the server of `subject` into the deployment's folder.
+/// Writes the files of the measured server `subject` into its folder in `deployment`.
 ///
 /// # Errors
 /// The server is not installed, its template is wrong, or a file cannot be written.
@@ -66,15 +66,16 @@ pub fn prepare(
 }
 
 /// Returns true for a server that takes the messages of a whole interface or of every address of
-/// the machine, so that it must have both to itself. Such a server answers relays on port 67 only.
+/// the machine, so that it must have both to itself. Such a server answers relay agents on port 67
+/// only.
 #[must_use]
 pub fn needs_own_link(subject: &MeasurementSubject) -> bool {
     matches!(subject.kind, SubjectKind::IscDhcpd | SubjectKind::Dnsmasq)
 }
 
-/// Returns true if the server of `subject` is known to have leases or a zone to answer from, so
-/// that this can be checked; a plain responder has neither, and any command may be one where leases
-/// do not show it.
+/// Returns true if the server `subject` is known to have leases or a zone to answer from, so that
+/// the lab can check this. A responder that returns every message has neither, and the command of a
+/// user may start one.
 #[must_use]
 pub fn has_data(subject: &MeasurementSubject, protocol: MeasuredProtocol) -> bool {
     match subject.kind {
@@ -84,7 +85,7 @@ pub fn has_data(subject: &MeasurementSubject, protocol: MeasuredProtocol) -> boo
     }
 }
 
-/// Returns the name of the file with the configuration of the server of `subject`; `None` when the
+/// Returns the name of the configuration file of the measured server `subject`; `None` when the
 /// command line contains all settings.
 #[must_use]
 pub fn configuration_name(
@@ -102,7 +103,8 @@ pub fn configuration_name(
     }
 }
 
-/// Refuses a subject whose server, or generator, is not installed, before anything has been built.
+/// Refuses a measured server (`subject`) that is not installed, or whose generator is not, before
+/// anything has been built.
 ///
 /// # Errors
 /// The missing program and the package that holds it.

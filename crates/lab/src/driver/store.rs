@@ -1,4 +1,4 @@
-//! Stores of a server's leases, in the words of its configuration and of `godwit db`.
+//! Stores of a measured server's leases, in the words of its configuration and of `godwit db`.
 
 use std::path::PathBuf;
 
@@ -6,11 +6,11 @@ use measure::plan::LeaseStoreKind;
 use serde_json::{Value, json};
 use testbed::database::{DatabaseEngine, PASSWORD, USER};
 
-/// Name of the lease file in a server's folder. The lab writes leases of databases to this file for
-/// the check.
+/// Name of the lease file in a server's folder. For the check of leases the lab also writes the
+/// leases of a database to this file.
 pub(crate) const LEASE_FILE: &str = "leases.csv";
-/// Number of times that Kea's servers try to reconnect to a database, and the wait between tries in
-/// milliseconds; they continue to serve meanwhile. Kea's default is to give up at once.
+/// Values of Kea's `max-reconnect-tries` and `reconnect-wait-time` (milliseconds) for a database;
+/// its servers continue to serve meanwhile. Kea's default is to give up at once.
 const RECONNECT_TRIES: u32 = 600;
 const RECONNECT_WAIT_MS: u32 = 100;
 

@@ -1,4 +1,5 @@
-//! Configurations and command lines, checked by the servers themselves if they are installed.
+//! Configurations and command lines of DHCP servers, checked by the servers themselves if they are
+//! installed.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
@@ -33,7 +34,7 @@ fn deployment(name: &str) -> ServerDeployment {
     }
 }
 
-/// Returns a deployment as in namespaces.
+/// Returns the deployment of a DHCPv4 server as in network namespaces.
 fn own_deployment(name: &str) -> ServerDeployment {
     ServerDeployment {
         address: "10.0.0.3:67".parse().unwrap(),
@@ -43,7 +44,7 @@ fn own_deployment(name: &str) -> ServerDeployment {
     }
 }
 
-/// Returns a deployment as in namespaces for DHCPv6.
+/// Returns the deployment of a DHCPv6 server as in network namespaces.
 fn own_deployment_v6(name: &str) -> ServerDeployment {
     let family = ProtocolAddressing::for_protocol(MeasuredProtocol::Dhcp6);
     ServerDeployment {

@@ -1,5 +1,5 @@
-//! Copy of the lab on another machine: it keeps a folder there as long as the lab that started it
-//! listens.
+//! Copy of the lab on another machine: it keeps a folder there as long as it is connected to the
+//! lab that started it.
 
 use std::fs;
 use std::io::{self, BufRead, Write};
@@ -13,7 +13,7 @@ use testbed::topology::allowed_cpus;
 use super::message::{Copy, Hello, RemoteAnswer, RemoteOrder};
 use crate::error::LabError;
 
-/// Folder of a session, which is removed with the value.
+/// Folder of a session on another machine, which is removed when this value is dropped.
 struct SessionFolder(PathBuf);
 
 impl Drop for SessionFolder {
@@ -65,7 +65,8 @@ fn hello(folder: &Path) -> Result<Hello, LabError> {
     })
 }
 
-/// Addresses of the loopback interface, which the agent always reports.
+/// Addresses of the loopback interface, which the copy of the lab on another machine always
+/// reports.
 const LOOPBACK: [IpAddr; 2] =
     [IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), IpAddr::V6(std::net::Ipv6Addr::LOCALHOST)];
 
@@ -108,7 +109,7 @@ fn clear(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the text files in `folder` as an answer; none if the folder does not exist.
+/// Returns the text files in `folder` as an answer to the lab; none if the folder does not exist.
 fn read_files(folder: &Path) -> RemoteAnswer {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.path().is_file()).filter_map(|entry| {

@@ -24,7 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(60);
 /// Time between checks whether the copy of the lab on the other machine has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// Number of requests for the other machine's time, one after another.
+/// Number of requests for the other machine's monotonic time, one after another, to find the offset
+/// of its clock.
 const PINGS: usize = 16;
 
 /// Part of a measurement on another machine: the server or a generator.
@@ -191,7 +192,7 @@ impl RemoteHost {
         &self.name
     }
 
-    /// Returns the offset of the other machine's clock from this machine's.
+    /// Returns the offset of the other machine's monotonic clock from this machine's.
     pub(crate) const fn clock(&self) -> Offset {
         self.clock
     }
@@ -293,7 +294,7 @@ impl RemoteHost {
     }
 }
 
-/// Measures the offset of the other machine's clock from this machine's.
+/// Measures the offset of the other machine's monotonic clock from this machine's.
 fn clock(session: &mut RemoteSession) -> Result<Offset, String> {
     let mut trips = Vec::with_capacity(PINGS);
     for _ in 0..PINGS {

@@ -1,5 +1,5 @@
-//! More than one machine: the machines of a plan's server and generators, the settings that cannot
-//! be measured so, and the copies of the lab there.
+//! More than one machine: the machines of a plan's servers and generators, the settings that cannot
+//! be measured on several machines, and the copies of the lab there.
 //!
 //! Every process there is started by SSH and lives as long as the connection: [`run_agent`] keeps
 //! a folder for the run, and [`run_program`] runs and samples one program. Both notice the end of
@@ -28,10 +28,12 @@ use crate::error::LabError;
 use crate::family::ProtocolAddressing;
 use crate::subject::MeasurementSubject;
 
-/// First number of generators' processors in samples if another machine takes part, whose multiples
-/// are those of further generators: the number of one machine's processor means nothing on another.
+/// First number of a generator's processors in samples if another machine takes part; those of
+/// further generators start at its multiples. The number of one machine's processor means nothing
+/// on another.
 pub(crate) const GENERATOR_CPUS: u32 = 1_000;
-/// Largest uncertainty of the offset of another machine's clock without a remark, in nanoseconds.
+/// Largest uncertainty of the offset of another machine's clock at which the report has no remark,
+/// in nanoseconds.
 const UNCERTAINTY_MAX_NS: u64 = base::offset::UNCERTAINTY_MAX_NS;
 
 /// Machines that take part in a measurement besides this one.
@@ -101,7 +103,7 @@ impl Machines {
         Ok(SocketAddr::new(route.local, port))
     }
 
-    /// Returns the addresses of the relays that the generators on other machines play.
+    /// Returns the addresses of the relay agents that the generators on other machines play.
     pub(crate) fn relays(&self) -> Vec<IpAddr> {
         self.generators.iter().map(|(_, address)| address.ip()).collect()
     }

@@ -1,5 +1,5 @@
-//! Program of a measurement on another machine: it runs as long as the lab that started it listens,
-//! and is sampled meanwhile.
+//! Program of a measurement on another machine: it runs as long as the lab that started it is
+//! connected, and is sampled meanwhile.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use testbed::{ChildProcess, CommandLine, SamplerTarget, TopologySide, sampler};
 use crate::error::LabError;
 use crate::samples::SampleConverter;
 
-/// Longest time that the program may take to end after SIGTERM.
+/// Longest time that the program on another machine may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(60);
 /// Number of the last lines of the program's error output that are passed on.
 const LAST_LINES: usize = 3;
@@ -31,7 +31,7 @@ pub(super) const PROGRAM: &str = "program";
 /// Program that is run on another machine, with the settings of its sampling.
 #[derive(Clone, Debug)]
 pub struct RemoteProgram {
-    /// Side of the topology, server or generator, whose part the program plays.
+    /// Side of the measurement that the program is, the server or the generator.
     pub side: TopologySide,
     /// Address at which the program receives datagrams.
     pub address: SocketAddr,
@@ -39,7 +39,7 @@ pub struct RemoteProgram {
     pub interface: String,
     /// Processors of the machine that are sampled.
     pub cpus: Vec<usize>,
-    /// Interval between samples of the program.
+    /// Interval between samples of the program's processors and memory.
     pub interval: Duration,
     /// Folder in which the program runs, created if it does not exist.
     pub folder: PathBuf,
@@ -113,7 +113,7 @@ fn write(output: &mut impl Write, sample: &MachineSample) -> io::Result<()> {
     output.flush()
 }
 
-/// Returns a flag that is set when `input` has ended.
+/// Returns a flag that is set when `input`, the connection to the lab, has ended.
 fn end_flag(mut input: impl Read + Send + 'static) -> Arc<AtomicBool> {
     let is_over = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_over);

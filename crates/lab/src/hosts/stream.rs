@@ -36,8 +36,7 @@ impl RunOrigin {
     }
 }
 
-/// Reader of a file to which samples are written, one a line, from the position up to which it has
-/// been read.
+/// Reader of the new lines of a file to which samples are written, one a line.
 #[derive(Debug, Default)]
 pub(crate) struct SampleFileReader {
     path: PathBuf,
@@ -46,8 +45,8 @@ pub(crate) struct SampleFileReader {
 
 impl SampleFileReader {
     /// Returns the samples that were written to `path` since the last call for this file and that
-    /// ended after `from_s`, their times since `origin`. Waits up to `PATIENCE` for one that ended
-    /// at `until_s` or later.
+    /// ended after `from_s`, with times in seconds since `origin`. Waits up to `PATIENCE` for one
+    /// that ended at `until_s` or later.
     pub(crate) fn samples(
         &mut self,
         path: &Path,
@@ -92,7 +91,8 @@ impl SampleFileReader {
 }
 
 /// Merges `others`, samples of other machines at the same times, into `base`. Each of their samples
-/// is added to the first of `base` that does not end before it, the last ones to the last.
+/// is added to the first sample of `base` that does not end before it, or to the last sample of
+/// `base`.
 pub(crate) fn merge_samples(
     mut base: Vec<MachineSample>,
     others: &[Vec<MachineSample>],

@@ -1,23 +1,23 @@
-//! Parser of lease files and of the generator's lists, line by line.
+//! Parser of servers' lease files and of the generator's lists of leases, line by line.
 
 use std::net::IpAddr;
 
 use crate::family::AddressFamily;
 
-/// Address or prefix in a lease file or list, with its owner.
+/// Address or delegated prefix in a server's lease file or the generator's list, with its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct LeaseFileEntry {
     pub(super) address: IpAddr,
     /// Length of the leased prefix in bits; 32 or 128 for an address.
     pub(super) prefix_len: u8,
-    /// Identifier of the lease's owner: hardware address; for DHCPv6 the DUID and the four bytes of
-    /// the IAID.
+    /// Identifier of the lease's owner: for DHCPv4 the hardware address; for DHCPv6 the DUID
+    /// followed by the four bytes of the IAID.
     pub(super) owner: Box<[u8]>,
 }
 
 impl LeaseFileEntry {
-    /// Formats the lease as a line of the generator's list, without the columns that the address
-    /// implies.
+    /// Formats the lease as a line of the generator's list, without the prefix length and type that
+    /// the address implies.
     pub(super) fn show(&self) -> String {
         let octets = |octets: &[u8]| {
             let hex: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
@@ -33,7 +33,7 @@ impl LeaseFileEntry {
     }
 }
 
-/// Format of a lease file or list, line by line.
+/// Format of a server's lease file or of the generator's list of leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LeaseLineFormat {
     /// List that the generator writes: `address,mac` or `address,prefix_len,lease_type,duid,iaid`.
@@ -47,7 +47,7 @@ pub(super) enum LeaseLineFormat {
     Dnsmasq,
 }
 
-/// Parser of one lease file or list.
+/// Parser of one lease file of a server or one list of the generator.
 #[derive(Debug)]
 pub(super) struct LeaseLineParser {
     format: LeaseLineFormat,
@@ -87,7 +87,8 @@ fn columns_v6(line: &str, positions: [usize; 5]) -> Option<LeaseFileEntry> {
     Some(v6(address, prefix_len, parse_octets(duid?)?, iaid))
 }
 
-/// Parses a lease from a whole line of dnsmasq's file; `None` for leases of the other family.
+/// Parses a lease from a whole line of dnsmasq's lease file; `None` for leases of another family
+/// (DHCPv4, DHCPv6) than `version`.
 fn dnsmasq(line: &str, version: AddressFamily) -> Option<LeaseFileEntry> {
     let words: Vec<&str> = line.strip_suffix('\n')?.split(' ').collect();
     let &[_, first, address, _, last] = words.as_slice() else { return None };
@@ -126,10 +127,9 @@ fn hex_digit(octet: u8) -> Option<u8> {
     char::from(octet).to_digit(16).map(|digit| digit as u8)
 }
 
-/// State of a block of dhcpd.leases(5) as far as it has been read, one statement per line:
-/// `lease ADDRESS { binding state active; hardware ethernet MAC; }`, or
-/// `ia-na "IAID and DUID" { iaaddr ADDRESS { binding state active; } }`, and likewise with `ia-pd`
-/// and `iaprefix`.
+/// Block of dhcpd.leases(5), the lines of one lease, as far as it has been read, one statement per
+/// line: `lease ADDRESS { binding state active; hardware ethernet MAC; }`, or `ia-na "IAID and
+/// DUID" { iaaddr ADDRESS { binding state active; } }`, and likewise with `ia-pd` and `iaprefix`.
 #[derive(Debug, Default)]
 struct Block {
     address: Option<(IpAddr, u8)>,
@@ -138,7 +138,8 @@ struct Block {
 }
 
 impl Block {
-    /// Reads a line of a block; returns the lease at the end of a block in which it is active.
+    /// Reads a line of a block of dhcpd.leases(5); at the end of the block returns its lease, if
+    /// that is active.
     fn parse_line(&mut self, line: &str) -> Option<LeaseFileEntry> {
         let line = line.trim();
         let opened = |name: &str| line.strip_prefix(name)?.strip_suffix(" {");
@@ -171,8 +172,8 @@ fn parse_prefix(text: &str) -> Option<(IpAddr, u8)> {
     }
 }
 
-/// Returns the DUID and the IAID from the quoted text of dhcpd.leases(5), where the IAID comes
-/// first, in the machine's own byte order.
+/// Returns the DUID followed by the IAID from the quoted text of `ia-na` in dhcpd.leases(5), where
+/// the IAID comes first, in the machine's own byte order.
 fn identity_association(quoted: &str) -> Option<Vec<u8>> {
     let octets = unescape(quoted.strip_prefix('"')?.strip_suffix('"')?)?;
     let (iaid, duid) = octets.split_first_chunk()?;

@@ -54,7 +54,7 @@ impl LeaseFile {
 /// Result of the check of one server's leases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseCheckResult {
-    /// Name of the server that was checked, with its variant.
+    /// Name of the server that was checked, with its variant (way to run it) if it has one.
     pub server: String,
     /// Number of leases that clients got from the server, each counted once.
     pub given: u64,
@@ -81,7 +81,7 @@ impl LeaseCheckResult {
         self.found == self.given && self.shared == 0
     }
 
-    /// Adds up the results of the runs of each server, in the order of their first ones.
+    /// Adds up the lease checks of each server's runs; servers are in the order of their first run.
     #[must_use]
     pub fn by_server(all: Vec<Self>) -> Vec<Self> {
         let mut together: Vec<Self> = Vec::new();
@@ -103,8 +103,7 @@ impl LeaseCheckResult {
 }
 
 /// Looks for every lease of `lists` in `lease_file` and its rotated companions. No lease may have
-/// ended between the first of the lists and the last, or its address may rightly be another
-/// client's.
+/// ended while the lists were written: the server may have assigned its address to another client.
 ///
 /// # Errors
 /// A file cannot be read; the message names it.
@@ -134,7 +133,8 @@ pub fn verify(
     })
 }
 
-/// Returns the number of addresses with several owners, and the first few of those.
+/// Returns the number of addresses that are leased to several owners, and the first few of these
+/// leases.
 fn shared(leases: &HashSet<LeaseFileEntry>) -> (u64, Vec<String>) {
     let mut leases: Vec<&LeaseFileEntry> = leases.iter().collect();
     leases.sort_unstable();

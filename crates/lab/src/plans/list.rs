@@ -1,4 +1,4 @@
-//! The list of plans as people read it: grouped, with the time and the requirements of each.
+//! List of plans for the terminal: grouped, with the time and the requirements of each plan.
 
 use std::fmt::Write as _;
 
@@ -76,7 +76,8 @@ fn entry(name: String, title: String) -> PlanListEntry {
     PlanListEntry { time_s: Some(plan_s(&plan)), needs: needs(&plan), ..of(group) }
 }
 
-/// Returns the time of a plan with all its lines, in seconds.
+/// Returns the time that a plan takes with all servers that it names, in all their variants (ways
+/// to run them), in seconds.
 fn plan_s(plan: &Plan) -> f64 {
     let subjects = subjects(plan, &plan.servers, None).unwrap_or_default();
     RunTime::for_idle_machine(plan, &subjects).announced_s

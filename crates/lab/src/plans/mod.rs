@@ -96,11 +96,11 @@ pub fn load(name_or_path: &str) -> Result<Plan, LabError> {
     Ok(plan)
 }
 
-/// Word in a plan of DNS instead of server names, to measure the servers that are installed.
+/// Word instead of server names in a plan of DNS, to measure the servers that are installed.
 const INSTALLED: &str = "installed";
 
-/// Returns the names of the DNS servers that are installed and serve the lab's zone; the plain
-/// responder if there is none.
+/// Returns the names of the DNS servers that are installed and serve the lab's zone; if there is
+/// none, the name of Godwit's own responder.
 fn installed_dns_servers() -> Vec<String> {
     let servers = PEERS.iter().filter(|peer| peer.serves == "DNS" && peer.is_driven);
     // dumresp answers everything with one record, as the responder does.

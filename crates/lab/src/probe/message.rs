@@ -19,8 +19,8 @@ const RELAY_HEADER: usize = 34;
 const RELAY_FORW: u8 = 12;
 const RELAY_MSG: u16 = 9;
 
-/// Makes the first message of the probe: a relayed DHCPDISCOVER with the relay's address, or a
-/// SOLICIT with the link address.
+/// Makes the first message of the probe: for DHCPv4 a DISCOVER with `link` as giaddr, for DHCPv6 a
+/// SOLICIT in a RELAY-FORW with `link` as link-address.
 pub(super) fn first(link: IpAddr, xid: u32) -> Vec<u8> {
     match link {
         IpAddr::V4(giaddr) => bootp(giaddr, xid, &[53, 1, 1, 55, 2, 1, 51]),
@@ -38,8 +38,8 @@ pub(super) fn first(link: IpAddr, xid: u32) -> Vec<u8> {
     }
 }
 
-/// Makes the second message of the probe, the request for the offer in `answer`; `None` when that
-/// is no offer.
+/// Makes the second message of the probe, the REQUEST for the offer (OFFER, ADVERTISE) in `answer`;
+/// `None` when `answer` is no offer.
 pub(super) fn second(link: IpAddr, xid: u32, answer: &[u8]) -> Option<Vec<u8>> {
     match link {
         IpAddr::V4(giaddr) => {
@@ -74,7 +74,8 @@ pub(super) fn transaction_id(link: IpAddr, message: &[u8]) -> Option<u32> {
     }
 }
 
-/// Makes a BOOTP request of 300 bytes (RFC 1542 section 2.1), relayed once.
+/// Makes a DHCPv4 message of 300 bytes, the least of BOOTP (RFC 1542 section 2.1), that was relayed
+/// once by `giaddr`.
 fn bootp(giaddr: Ipv4Addr, xid: u32, options: &[u8]) -> Vec<u8> {
     let mut octets = vec![0; 300];
     let mut writer = ByteWriter::new(&mut octets);
@@ -83,7 +84,7 @@ fn bootp(giaddr: Ipv4Addr, xid: u32, options: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// Makes a DHCPv6 message of type `kind` in a RELAY-FORW from `link`.
+/// Makes a DHCPv6 message of type `kind` in a RELAY-FORW with `link` as link-address.
 fn relayed(link: Ipv6Addr, kind: u8, xid: u32, options: &[u8]) -> Vec<u8> {
     let len = 4 + options.len();
     let mut octets = vec![0; RELAY_HEADER + 4 + len];

@@ -26,11 +26,12 @@ const LEAST_REQUEST_INTERVAL: Duration = Duration::from_millis(2);
 const START_TIME_DIVISOR: u32 = 100;
 /// Number of the probe's requests for a lease; a server that grants none is accepted all the same.
 const REQUESTS: u32 = 5;
-/// Number of the probe's repeated queries after a wrong answer: a server may answer before it has
-/// read its zone.
+/// Number of times that the probe repeats its DNS query after a wrong answer: a server may answer
+/// before it has read its zone.
 const REPEATS: u32 = 100;
 
-/// Probe of a server, with a socket that is bound to an address of the generator's side.
+/// Probe that checks whether a server answers, with a socket bound to an address of the generator's
+/// namespace.
 #[derive(Debug)]
 pub(crate) struct ServerProbe {
     socket: UdpSocket,

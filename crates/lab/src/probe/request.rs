@@ -1,4 +1,5 @@
-//! Requests of the probe, and the check that a message answers one.
+//! Requests of the probe that checks whether a server answers, and the check that a message answers
+//! one.
 
 use std::net::IpAddr;
 
@@ -9,15 +10,18 @@ use measure::plan::QUERY;
 use super::message;
 use crate::driver::ANSWER;
 
-/// First byte of the probe's message identifiers, which have 24 bits in DHCPv6 and 16 in DNS.
+/// First byte of the transaction identifiers in the probe's messages, which have 24 bits in DHCPv6
+/// and 16 in DNS.
 pub(super) const XID: u32 = 0x67_0000;
-/// Size of the largest answer to the probe's DNS query, in bytes, as the generator has it in EDNS.
+/// UDP payload size in the EDNS record (RFC 6891) of the probe's DNS query, in bytes, equal to the
+/// load generator's.
 const PAYLOAD_BYTES: u16 = 4_096;
 
 /// Kind of request that the probe sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbeRequest {
-    /// DISCOVER or SOLICIT through a relay, with the address by which servers choose the subnet.
+    /// DISCOVER or SOLICIT through a relay agent, with the address by which servers choose the
+    /// subnet (giaddr, link-address).
     Dhcp(IpAddr),
     /// Query that plans of DNS send.
     Dns,
@@ -47,9 +51,9 @@ impl ProbeRequest {
         }
     }
 
-    /// Returns the probe's first identifier: a constant for DHCP, where a client is known by more
-    /// than that; random for DNS, where only the identifier tells an answer to the probe from a
-    /// late one to the generator.
+    /// Returns the probe's first transaction identifier: a constant for DHCP, where the client's
+    /// address or DUID also identifies the probe; random for DNS, where only the identifier tells
+    /// an answer to the probe from a late answer to the generator.
     pub(super) fn first_xid(self) -> u32 {
         match self {
             Self::Dhcp(_) => XID,
@@ -58,7 +62,7 @@ impl ProbeRequest {
     }
 }
 
-/// Returns the probe's DNS query, with identifier 0.
+/// Returns the probe's DNS query, with 0 as its identifier.
 fn query() -> Vec<u8> {
     let edns =
         Edns { udp_payload_bytes: PAYLOAD_BYTES, extended_rcode: 0, version: 0, dnssec_ok: false };
@@ -71,8 +75,9 @@ fn query() -> Vec<u8> {
     octets
 }
 
-/// Returns the fault of an answer to the query of DNS plans by a server with the lab's zone; `None`
-/// when the answer is the one that all servers must give: the one record, nothing truncated.
+/// Returns the fault of `answer`, a response to the query of DNS plans by a server with the lab's
+/// zone; `None` when it is the answer that all servers must give: NOERROR, one AAAA record, nothing
+/// truncated.
 pub(super) fn answer_fault(answer: &[u8]) -> Option<String> {
     let message = match DnsMessage::parse(answer) {
         Ok(message) => message,
@@ -100,7 +105,7 @@ pub(super) fn answer_fault(answer: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Makes the answer as servers give it: a pointer to the name, AAAA, IN, 300 s, 16 bytes.
+    /// Makes the DNS answer that servers give: a pointer to the name, AAAA, IN, 300 s, 16 bytes.
     fn answer() -> Vec<u8> {
         let mut octets = ProbeRequest::Dns.message(XID | 0x1234);
         let opt = octets.split_off(octets.len() - 11);

@@ -94,8 +94,8 @@ impl PerfRecording {
         Ok(())
     }
 
-    /// Orders perf to stop to take samples and returns them. Samples of a server that has ended are
-    /// also included.
+    /// Orders perf to stop sampling, and returns the samples. Samples of a server that has ended
+    /// are also included.
     ///
     /// # Errors
     /// perf has ended before it began, or does not obey; in one sentence.

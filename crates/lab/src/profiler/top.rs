@@ -24,9 +24,9 @@ const NAME_COLUMNS: usize = 56;
 /// Running server that `godwit lab top` profiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfiledServer {
-    /// Name of the server's program.
+    /// Name of the profiled server's program.
     pub name: String,
-    /// Identifier of the server's topmost process.
+    /// Process id of the profiled server's topmost process.
     pub pid: u32,
 }
 
@@ -118,7 +118,7 @@ pub struct ShortProfile {
     pub schema: &'static str,
     /// Name of the profiled server.
     pub server: String,
-    /// Identifier of the server's process.
+    /// Process id of the profiled server.
     pub pid: u32,
     /// Event at which perf took the samples; empty when the server did not run.
     pub event: String,
@@ -128,7 +128,7 @@ pub struct ShortProfile {
     pub seconds: f64,
     /// Number of samples that perf took of the server.
     pub samples: u64,
-    /// Number of samples that perf lost.
+    /// Number of samples of the server that perf lost.
     pub lost: u64,
     /// Number of processors that the server kept busy.
     pub cpus_busy: f64,

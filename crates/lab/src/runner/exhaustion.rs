@@ -1,12 +1,13 @@
-//! Trials in which pools run out: constant load, for every server whose pool the lab sets.
+//! Exhaustion trials, in which address pools run out: constant load, for every server whose pool
+//! the lab sets.
 
 use measure::record::Purpose;
 
 use super::RunExecution;
 use crate::error::LabError;
 
-/// Time that a trial with a pool that runs out takes in addition, in seconds, to start the server
-/// anew.
+/// Time that an exhaustion trial takes in addition to that of its load, in seconds, to start the
+/// server anew.
 const EXHAUSTION_OVERHEAD_S: f64 = 2.0;
 /// Least length of a trial with a pool that runs out, however short the time is, in seconds.
 const EXHAUSTION_LEAST_S: f64 = 6.0;
@@ -55,8 +56,8 @@ impl RunExecution<'_> {
         Ok(())
     }
 
-    /// Returns the time that a trial with a pool that runs out takes in addition to its dwell, in
-    /// seconds: the server answers no more at its end.
+    /// Returns the time that an exhaustion trial takes in addition to that of its load, in seconds:
+    /// the server answers no more at its end, so the generator waits.
     fn exhaustion_overhead_s(&self) -> f64 {
         self.plan.search.deadline_s + EXHAUSTION_OVERHEAD_S
     }

@@ -1,4 +1,4 @@
-//! The runner against a bench that computes the results of servers with known capacities.
+//! Tests of the runner with simulated servers of known capacities.
 
 use measure::plan::{LeaseStoreKind, MeasuredProtocol, Restarts};
 use measure::record::{ExchangeCounts, LoadRecord, VoidReason};
@@ -6,7 +6,7 @@ use measure::record::{ExchangeCounts, LoadRecord, VoidReason};
 use super::*;
 use crate::subject::SubjectKind;
 
-/// Runs `plan` on `bench` in its forecast time.
+/// Runs `plan` on the simulated servers of `bench`, in the time that a forecast gives the plan.
 fn run(
     plan: &Plan,
     subjects: &[MeasurementSubject],
@@ -15,26 +15,28 @@ fn run(
     super::run(plan, subjects, &RunTime::for_idle_machine(plan, subjects), bench)
 }
 
-/// Simulated bench whose servers complete as many exchanges as their capacity allows.
+/// Simulation that runs trials in place of real processes, and whose servers complete as many
+/// exchanges as their capacity allows.
 struct SimulatedBench {
     capacity_per_s: Vec<f64>,
     elapsed_s: f64,
-    /// Time that a trial takes in addition to its dwell, in seconds.
+    /// Time that a simulated trial takes in addition to that of its load, in seconds.
     overhead_s: f64,
-    /// Numbers of trials that are void.
+    /// Numbers of the simulated trials that are void.
     void: Vec<u32>,
-    /// Reason why they are void.
+    /// Reason why the simulated trials in `void` are void.
     void_reason: VoidReason,
-    /// Number of the trial from which the first subject is gone.
+    /// Number of the trial from which the first server no longer runs.
     ends_at: Option<u32>,
     requests: Vec<TrialRequest>,
-    /// Numbers of the trials before which subjects were started anew, with the subjects.
+    /// Numbers of the trials before which servers were started anew, with the positions of these
+    /// servers.
     fresh: Vec<(usize, Vec<usize>)>,
     /// Number of the trial that the user interrupts.
     interrupted_at: Option<u32>,
     /// True if perf is installed.
     can_profile: bool,
-    /// Parts of the run that have come to their end.
+    /// Stages of the run that have come to their end, such as a round or the load curve.
     reached: Vec<RunStage>,
 }
 
@@ -354,7 +356,7 @@ fn a_server_that_ends_is_left_out_and_the_others_go_on() {
     assert!(bench.requests.iter().any(|r| r.subject == 1 && r.purpose == Purpose::Curve));
 }
 
-/// Makes a plan with nine runs.
+/// Makes a plan that measures every server nine times from the beginning.
 fn nine_runs() -> Plan {
     let mut plan = plan();
     plan.runs.count = 9;

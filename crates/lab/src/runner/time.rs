@@ -1,9 +1,8 @@
 //! Time that a run takes with its servers: forecast before the run, shown during it, and kept.
 //!
-//! The forecast is a rehearsal: the runner itself goes through the whole plan on a bench that
-//! computes the results of servers of typical speed. So the time contains every search step, point,
-//! profile and start of a server. The time that a trial takes in addition to its dwell was
-//! measured.
+//! The forecast is a rehearsal: the runner itself goes through the whole plan with simulated
+//! servers of typical speed. So the time contains every search step, point, profile and start of a
+//! server. The time that a trial takes in addition to that of its load was measured.
 
 use std::collections::BTreeMap;
 
@@ -29,9 +28,10 @@ const MARGIN: f64 = 1.03;
 /// Additional time of a run, as a share, on a machine whose processors other programs use all the
 /// time: there many trials are void and are repeated.
 const VOID_SHARE: f64 = 0.6;
-/// Time that a run takes for the topology, and for the summary and the page, in seconds.
+/// Time that a run takes to set up the networks, and to write the summary and the page, in seconds.
 const SET_UP_S: f64 = 0.7;
-/// Time that a trial takes in addition to its dwell, in seconds: starting and ending its generator.
+/// Time that a trial takes in addition to that of its load, in seconds: starting and ending its
+/// generator.
 const TRIAL_S: f64 = 0.18;
 /// Time until a server answers after its start, in seconds, if its configuration is small.
 const START_S: f64 = 0.7;
@@ -47,8 +47,8 @@ const PROFILE_S: f64 = 2.0;
 const RESTART_S: f64 = 5.0;
 /// Number of confirming trials that miss near the highest rate, for each one that is met.
 const MISSED_CONFIRMATIONS: f64 = 1.0;
-/// Share of them with losses, after which the generator waits for late answers; the others miss
-/// because their exchanges are queued too long.
+/// Share of missed confirming trials that lose exchanges, for which the generator waits at the end;
+/// the others miss because exchanges are queued too long.
 const LOSSY_CONFIRMATIONS: f64 = 0.5;
 /// Time that a trial with losses waits beyond the silence that ends it, in seconds.
 const QUIET_S: f64 = 0.1;
@@ -66,20 +66,21 @@ pub struct RunTime {
     pub whole_s: f64,
     /// Limit of the run's time that the user or the plan has set, in seconds; 0 for none.
     limit_s: f64,
-    /// Time at which each stage of the run ends, in seconds.
+    /// Time at which each stage of the run (start, round, load curve, …) ends, in seconds since the
+    /// run began.
     ends_s: BTreeMap<RunStage, f64>,
 }
 
 impl RunTime {
-    /// Forecasts the time of `plan` with `subjects` on a machine without other load.
+    /// Forecasts the time of `plan` with the servers `subjects` on a machine without other load.
     #[must_use]
     pub fn for_idle_machine(plan: &Plan, subjects: &[MeasurementSubject]) -> Self {
         Self::for_loaded_machine(0.0, plan, subjects)
     }
 
-    /// Forecasts the time of `plan` with `subjects` next to other programs that use a share of the
-    /// processors. If the plan's budget is too short for all rounds, the forecast has as many as
-    /// fit, and one at least.
+    /// Forecasts the time of `plan` with the servers `subjects` next to other programs that use the
+    /// share `others` of the processors. If the plan's budget is too short for all rounds, the
+    /// forecast has as many as fit, and one at least.
     #[must_use]
     pub fn for_loaded_machine(others: f64, plan: &Plan, subjects: &[MeasurementSubject]) -> Self {
         let rounds = plan.rounds();
@@ -144,20 +145,21 @@ impl RunTime {
     }
 
     /// Returns the time at which the last round is to end, in seconds since the run began; `None`
-    /// if a limit divides the time.
+    /// if a time limit divides the time.
     pub(super) fn rounds_until_s(&self, started_s: f64) -> Option<f64> {
         let forecast_s = self.at(self.last_round()) - self.at(RunStage::Started);
         (self.limit_s <= 0.0).then_some(started_s + forecast_s * SLACK)
     }
 
-    /// Returns the time until which blocks may fill the time of rounds that began at `began_s`, in
-    /// seconds since the run began; `None` if a limit divides the time.
+    /// Returns the time until which blocks (trials at a fixed rate) may fill the time of rounds
+    /// that began at `began_s`, in seconds since the run began; `None` if a time limit divides the
+    /// time.
     pub(super) fn blocks_until_s(&self, began_s: f64) -> Option<f64> {
         let forecast_s = self.at(self.last_round()) - self.at(RunStage::Started);
         (self.limit_s <= 0.0).then_some(began_s + forecast_s)
     }
 
-    /// Returns the stage of the run that ends with the rounds.
+    /// Returns the stage of the run (part of its forecast time) that is its last round.
     pub(super) const fn last_round(&self) -> RunStage {
         RunStage::Round(self.rounds.saturating_sub(1))
     }
@@ -166,7 +168,7 @@ impl RunTime {
         self.ends_s.get(&stage).copied().unwrap_or(0.0)
     }
 
-    /// Returns the seconds of the run that are left at the end of `stage`.
+    /// Returns the forecast seconds of the run that are left at the end of `stage`.
     #[must_use]
     pub fn remaining_after_s(&self, stage: RunStage) -> f64 {
         self.announced_s - self.ends_s.get(&stage).copied().unwrap_or(self.announced_s)
@@ -223,14 +225,15 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Bench for rehearsals, whose servers have typical speed and whose trials take no time.
+/// Rehearsal of a run for its forecast: simulated servers have typical speed, and trials take no
+/// real time.
 struct Rehearsal<'a> {
     plan: &'a Plan,
     subjects: &'a [MeasurementSubject],
     elapsed_s: f64,
     can_profile: bool,
     ends_s: BTreeMap<RunStage, f64>,
-    /// Number of exchanges completed by each subject since its last start.
+    /// Number of exchanges completed by each simulated server since its last start.
     completed: Vec<u64>,
 }
 
@@ -257,7 +260,8 @@ impl<'a> Rehearsal<'a> {
         end_s(self.subjects.len(), subjects.map(|subject| self.leases(subject)).sum())
     }
 
-    /// Returns the number of leases that clients got from `subject` since its last start.
+    /// Returns the number of leases that clients got from the simulated server `subject` since its
+    /// last start.
     fn leases(&self, subject: usize) -> u64 {
         let is_dhcp = self.plan.protocol.is_dhcp() && !self.subjects[subject].is_limit();
         if is_dhcp { self.completed[subject] } else { 0 }
@@ -267,8 +271,8 @@ impl<'a> Rehearsal<'a> {
         END_S + self.leases(subject) as f64 / VERIFIED_PER_S
     }
 
-    /// Returns the seconds that a trial takes beyond its dwell, depending on whether exchanges are
-    /// lost.
+    /// Returns the seconds that a trial takes beyond those of its load; more if exchanges are lost
+    /// (`is_lossy`).
     fn overhead_s(&self, request: &TrialRequest, is_lossy: bool) -> f64 {
         let search = &self.plan.search;
         let whole_s = search.deadline_s + search.deadline_s.min(LATE_S);
@@ -349,8 +353,8 @@ impl TrialRunner for Rehearsal<'_> {
     }
 }
 
-/// Returns the typical highest rate of `subject` on a small machine, in exchanges per second. An
-/// error of a factor of two changes the time of a search by one trial.
+/// Returns the typical highest rate of the server `subject` on a small machine, in exchanges per
+/// second. An error of a factor of two changes the time of a search by one trial.
 fn typical_per_s(subject: &MeasurementSubject) -> f64 {
     match &subject.kind {
         SubjectKind::Godwit(_) if subject.store.is_database() => 3_000.0,
@@ -366,7 +370,7 @@ fn typical_per_s(subject: &MeasurementSubject) -> f64 {
     }
 }
 
-/// Returns the seconds until `subject` answers after its start.
+/// Returns the typical seconds until the server `subject` answers after its start.
 fn start_s(subject: &MeasurementSubject) -> f64 {
     let is_kea = matches!(subject.kind, SubjectKind::Kea { .. });
     let large_s = match subject.feature {
@@ -393,12 +397,12 @@ mod tests {
     use crate::subject::subjects;
     use crate::suite::part_plan;
 
-    /// Bench of a machine that is faster or slower than the typical one.
+    /// Simulated machine that is faster or slower than the typical one of the forecast.
     struct Other<'a> {
         typical: Rehearsal<'a>,
-        /// Ratio of its highest rates over the typical ones.
+        /// Ratio of the servers' highest rates on this machine over the typical ones.
         speed: f64,
-        /// Additional time that a trial takes, in seconds.
+        /// Time that a trial takes on this machine in addition to the typical time, in seconds.
         more_s: f64,
     }
 
@@ -433,8 +437,8 @@ mod tests {
         }
     }
 
-    /// Runs `plan` on another machine than the typical one; returns the outcomes, and the seconds
-    /// in all.
+    /// Runs `plan` on a simulated machine whose servers have `speed` times the typical rates;
+    /// returns the outcomes, and the seconds in all.
     fn elsewhere(
         plan: &Plan,
         lines: &[MeasurementSubject],
@@ -447,7 +451,8 @@ mod tests {
         (outcomes, bench.typical.elapsed_s + bench.typical.end_s())
     }
 
-    /// Asserts that runs of `plan` keep to the announced time, and have all rounds.
+    /// Asserts that runs of `plan` take the announced time on slower and faster machines, and have
+    /// all rounds.
     fn assert_in_time(plan: &Plan, lines: &[MeasurementSubject]) {
         let announced_s = RunTime::for_idle_machine(plan, lines).announced_s;
         for (speed, more_s) in [(1.0, 0.0), (0.7, 0.03), (1.4, 0.03), (1.0, 0.03)] {

@@ -12,19 +12,19 @@ pub(super) struct BrowserRequest {
     pub(super) query: UrlEncodedFields,
     /// Fields of the form that the browser sent, decoded; empty for requests without a form.
     pub(super) form: UrlEncodedFields,
-    /// Value of the request's `Host` header.
+    /// Value of the `Host` header of the browser's request.
     pub(super) host: String,
     /// Origin of the page that sends the request; `None` where the browser does not report it.
     pub(super) origin: Option<String>,
 }
 
-/// Fields of a query or form: names and values in the order in which they came.
+/// Fields of a URL's query or of a form: names and values in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct UrlEncodedFields(Vec<(String, String)>);
 
 impl UrlEncodedFields {
-    /// Parses the fields of a query or form, `a=1&b=2`, with `+` for a space and `%41` for bytes.
-    /// `None` when the result is no text.
+    /// Parses the fields of a URL's query or of a form, `a=1&b=2`, with `+` for a space and `%41`
+    /// for bytes. `None` when the result is no text.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let pairs = text.split('&').filter(|pair| !pair.is_empty());
         let decoded = pairs.map(|pair| {

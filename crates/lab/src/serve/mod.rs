@@ -1,5 +1,5 @@
-//! Implementation of `godwit lab serve`: stored runs in a browser on this machine: list, filter,
-//! pin, compare, follow.
+//! Implementation of `godwit lab serve`, which shows stored runs in a browser on this machine:
+//! list, filter, pin, compare, follow.
 //!
 //! The server listens on 127.0.0.1 only. Any page that a browser on this machine shows can send
 //! requests there, so a request must name this server as its host, which a foreign name that
@@ -41,7 +41,7 @@ use stream::{BrowserConnection, RequestHeadWait};
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Longest life of a browser's connection; browsers open another one.
 const CONNECTION_LIFETIME: Duration = Duration::from_secs(300);
-/// Time in which the head of a browser's request must arrive, and a form after it.
+/// Time in which the head of a browser's HTTP request must arrive, and a form after it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Largest number of browsers' connections at a time; further ones wait to be accepted.
 const CONNECTIONS: usize = 64;
@@ -50,7 +50,7 @@ const CONNECTIONS: usize = 64;
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
-/// Largest size of a browser's form, in bytes.
+/// Largest size of a form that a browser sends, in bytes.
 const FORM_MAX_BYTES: usize = 16 << 10;
 /// Largest size of the head of a browser's request, in bytes.
 const HEAD_MAX_BYTES: usize = 16 << 10;
@@ -98,7 +98,8 @@ pub fn serve(
     })
 }
 
-/// Returns the token that a page must send back for a change: random bytes from the kernel.
+/// Returns a new token, which a page must send back for a change: random bytes from the kernel in
+/// hexadecimal digits.
 fn token() -> Result<String, LabError> {
     let mut octets = [0; 16];
     File::open("/dev/urandom")

@@ -222,7 +222,8 @@ impl ResultsServer {
         Ok((id, folder, progress))
     }
 
-    /// Returns the identifier of the run that the field `field` names, and its folder.
+    /// Returns the identifier of the stored run that the field `field` of a request names, and its
+    /// folder.
     fn run<'f>(
         &self,
         fields: &'f UrlEncodedFields,
@@ -243,7 +244,7 @@ fn not_found() -> BrowserResponse {
     BrowserResponse::refusal(StatusCode::NOT_FOUND, "This page does not exist.")
 }
 
-/// Returns the text of the last of a run's `entries`.
+/// Returns the text of the last of `entries`, a run's progress.
 fn last_entry_words(entries: &[JournalEntry]) -> &str {
     entries.last().map_or("", |entry| entry.words.as_str())
 }

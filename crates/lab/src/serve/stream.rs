@@ -42,7 +42,8 @@ impl RequestHeadWait {
         self.0.set(Some(Instant::now()));
     }
 
-    /// Waits until the connection has waited for the head of a request for `limit`.
+    /// Waits until the browser's connection has waited for the head of a request for the time
+    /// `limit`.
     pub(super) async fn overdue(&self, limit: Duration) {
         loop {
             let due = self.0.get().unwrap_or_else(Instant::now) + limit;
@@ -55,7 +56,7 @@ impl RequestHeadWait {
 }
 
 impl BrowserConnection {
-    /// Creates a stream of the connection `tcp`; each write restarts `waiting`.
+    /// Creates a stream of the connection `tcp`; each write restarts the time in `waiting`.
     pub(super) const fn new(tcp: TcpStream, waiting: Rc<RequestHeadWait>) -> Self {
         Self { tcp, waiting }
     }

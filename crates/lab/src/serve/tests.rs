@@ -1,4 +1,4 @@
-//! Answers of the server to requests, without a socket.
+//! Answers of `godwit lab serve` to requests, most of them without a socket.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use crate::journal::{JournalEntryKind, RunJournal};
 const HOST: &str = "127.0.0.1:8067";
 const TOKEN: &str = "0123456789abcdef";
 
-/// Results folder with two runs, and its handler.
+/// Results folder with two runs, and the HTTP handler that serves it.
 struct ResultsFixture {
     results: PathBuf,
     server: ResultsServer,

@@ -1,4 +1,5 @@
-//! Baseline of each plan: a small file in the results folder.
+//! Baseline of each plan, the run that later ones are compared with: a small file in the results
+//! folder.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -57,7 +58,7 @@ pub fn pin(results: &Path, run: &Path) -> Result<(String, Option<String>), LabEr
     Ok((summary.plan.name, before.filter(|before| *before != id)))
 }
 
-/// Removes the baseline of `plan`; returns the run that was the baseline.
+/// Removes the baseline of `plan` (the run that later ones are compared with); returns that run.
 ///
 /// # Errors
 /// The plan has none, or the file cannot be read or written.
@@ -68,7 +69,7 @@ pub fn unpin(results: &Path, plan: &str) -> Result<String, LabError> {
     Ok(was)
 }
 
-/// Returns the folder of the baseline for the plan that `run` belongs to.
+/// Returns the folder of the baseline run for the plan that `run` belongs to.
 ///
 /// # Errors
 /// `run` has no result, or its plan has no baseline.
@@ -87,7 +88,7 @@ fn no_baseline(results: &Path, plan: &str) -> LabError {
     ))
 }
 
-/// Returns the identifier of a run: its path below the results folder.
+/// Returns the identifier of a stored run: its path below the results folder.
 fn id(results: &Path, run: &Path) -> Result<String, LabError> {
     let real = |path: &Path| {
         path.canonicalize()

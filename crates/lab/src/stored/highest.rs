@@ -15,7 +15,7 @@ pub struct HighestRate {
     pub protocol: MeasuredProtocol,
     /// Highest rate of the server, in exchanges per second, each of which made one lease.
     pub leases_per_s: f64,
-    /// True if the server never failed above its highest rate.
+    /// True if the highest rate is a lower bound, because the server never failed above it.
     pub is_at_least: bool,
     /// Source of the rate, enough to find it again: folder, title, beginning, server and variant.
     pub source: String,

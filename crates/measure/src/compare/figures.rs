@@ -15,16 +15,18 @@ pub struct ServerComparison {
     pub a: Figures,
     /// Figures of the server in the second result.
     pub b: Figures,
-    /// Ratio of the server's highest rates, second result over first. `None` when a side has no
-    /// rate, or too many failed runs.
+    /// Ratio of the server's highest rates, second result over first. `None` when one of the
+    /// results has no rate of the server, or too many failed runs.
     pub leases_per_s: Option<RatioInterval>,
     /// Ratio of the server's leases per processor second, second result over first.
     pub leases_per_cpu_s: Option<RatioInterval>,
-    /// Ratio of the highest rates as shares of the limit responder's rate in the same run, second
-    /// over first. A change of the whole machine's speed between the two results cancels out.
+    /// Ratio of the server's highest rates, second result over first, each as a share of the limit
+    /// responder's rate in the same run (the limit responder is a program that returns every
+    /// datagram). A change of the whole machine's speed between the two results cancels out.
     pub of_limit: Option<RatioInterval>,
-    /// Ratio of leases per processor second as shares of the limit responder's in the same run,
-    /// second over first.
+    /// Ratio of the server's leases per processor second, second result over first, each as a share
+    /// of the limit responder's in the same run (the limit responder is a program that returns
+    /// every datagram).
     pub cpu_of_limit: Option<RatioInterval>,
 }
 
@@ -32,7 +34,8 @@ pub struct ServerComparison {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Figures {
-    /// Variant of the server that was measured in this result.
+    /// Variant of the server that the figures belong to, which is the way in which it was run, such
+    /// as `multi-threaded`.
     pub variant: String,
     /// Highest rate of the server in this result, in leases per second.
     pub leases_per_s: Option<f64>,
@@ -46,8 +49,8 @@ pub struct Figures {
     pub high: Option<f64>,
     /// True when `low` and `high` are the ends of a 95 % interval.
     pub is_interval: bool,
-    /// Highest rates of all runs that count (a failed run as 0), or of all rounds, in leases per
-    /// second.
+    /// Highest rates of the server in all runs that count (a failed run as 0), or in all rounds, in
+    /// leases per second.
     pub values: Vec<f64>,
     /// Leases per processor second of the server at its highest rate.
     pub leases_per_cpu_s: Option<f64>,
@@ -57,25 +60,30 @@ pub struct Figures {
     pub latency_max: Option<LatencyAt>,
     /// Largest resident memory of the server, in bytes; 0 when unknown.
     pub rss_bytes: u64,
-    /// Number of trials of the server in this result.
+    /// Number of trials (loads at one rate for some seconds) of the server in this result.
     pub trials: u32,
-    /// Number of void trials of the server in this result.
+    /// Number of void trials of the server in this result, which say nothing about the server.
     pub voids: u32,
 }
 
-/// Change of the limit responder's rate between the two results.
+/// Change of the rate of the limit responder (a program that returns every datagram) between two
+/// results: of the most that kernel and generator can do without a server's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitChange {
-    /// Rate of the limit responder in the first result, per second.
+    /// Rate of the limit responder (a program that returns every datagram) in the first result, in
+    /// exchanges per second.
     pub a_per_s: f64,
-    /// Rate of the limit responder in the second result, per second.
+    /// Rate of the limit responder (a program that returns every datagram) in the second result, in
+    /// exchanges per second.
     pub b_per_s: f64,
-    /// Ratio of the limit responder's rates, second result over first.
+    /// Ratio of the rates of the limit responder (a program that returns every datagram), second
+    /// result over first.
     pub ratio: Option<RatioInterval>,
 }
 
-/// Numbers of runs or rounds of a server or of the limit responder, each with its figure.
+/// Figures of a server or of the limit responder (a program that returns every datagram), each with
+/// the number of its run or round.
 type Values = Vec<(u32, f64)>;
 
 fn values(
@@ -107,7 +115,8 @@ fn per_cpu(runs: &[RunFigure], rounds: &[RoundResult]) -> Values {
     values(runs, rounds, of_run, |round| round.leases_per_cpu_s)
 }
 
-/// Divides figures of runs or rounds by those of the limit responder with the same number.
+/// Divides figures of a server's runs or rounds by the figures of the limit responder (a program
+/// that returns every datagram) in the runs or rounds with the same numbers.
 fn shares_of_limit(figures: &Values, limits: &Values) -> Values {
     let share = |&(number, figure): &(u32, f64)| {
         let (_, limit) = limits.iter().find(|(other, limit)| *other == number && *limit > 0.0)?;
@@ -141,8 +150,8 @@ fn plain(values: &Values) -> Vec<f64> {
     values.iter().map(|(_, value)| *value).collect()
 }
 
-/// Method for a ratio of two results: runs dropped as in both plans, and the resolution of the
-/// searches of both.
+/// Method for a ratio of two results: number of best and worst runs dropped, and the resolution of
+/// the searches for the highest rate.
 #[derive(Clone, Copy)]
 struct Method {
     drop: usize,
@@ -214,7 +223,8 @@ pub(super) fn servers(a: &RunSummary, b: &RunSummary) -> Vec<ServerComparison> {
     .collect()
 }
 
-/// Compares the limit responder's rates in both results, if both measured it.
+/// Compares the rates of the limit responder (a program that returns every datagram) in both
+/// results, if both measured it.
 pub(super) fn limit(a: &RunSummary, b: &RunSummary) -> Option<LimitChange> {
     let (of_a, of_b) = (a.limit.as_ref()?, b.limit.as_ref()?);
     let ratio = Method::from_summaries(a, b)

@@ -43,11 +43,13 @@ pub enum GateFigure {
     /// Highest rate of a server, in leases per second.
     #[default]
     Rate,
-    /// Highest rate of a server as a share of the limit responder's rate.
+    /// Highest rate of a server as a share of the rate of the limit responder, a program that
+    /// returns every datagram.
     ShareOfLimit,
     /// Leases per processor second of a server.
     PerCpuSecond,
-    /// Leases per processor second of a server as a share of the limit responder's.
+    /// Leases per processor second of a server as a share of those of the limit responder, a
+    /// program that returns every datagram.
     PerCpuShareOfLimit,
 }
 
@@ -72,7 +74,8 @@ pub struct GateLine {
     pub server: String,
     /// Figure of the server that the gate judges.
     pub figure: GateFigure,
-    /// Ratio of the figure as measured, second result over first; `None` when there is no ratio.
+    /// Ratio of the judged figure as measured, second result over first; `None` when there is no
+    /// ratio.
     pub ratio: Option<RatioInterval>,
     /// Verdict of the gate on the ratio.
     pub verdict: GateVerdict,
@@ -86,7 +89,8 @@ pub struct GateLine {
 pub struct Gate {
     /// Loss that the gate accepts, in percent of the first result's figure.
     pub margin_percent: f64,
-    /// Verdict on all lines: regressed when a line is; else undecided when a line is; else held.
+    /// Verdict of the gate on all its lines: regressed when a line is; else undecided when a line
+    /// is; else held.
     pub verdict: GateVerdict,
     /// Lines of the verdict, one per server and figure that the gate judged.
     pub lines: Vec<GateLine>,

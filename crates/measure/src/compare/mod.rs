@@ -49,7 +49,8 @@ pub struct Comparison {
     /// Servers that are in both results, in the order of the first; empty when nothing may be
     /// shown.
     pub servers: Vec<ServerComparison>,
-    /// Change of the limit responder: the most that kernel and generator could do in each result.
+    /// Change of the limit responder's rate, which is the most that kernel and generator could do
+    /// in each result.
     pub limit: Option<LimitChange>,
     /// Verdict of the gate by a margin; `None` when the user gave no margin or nothing may be
     /// shown.

@@ -13,15 +13,17 @@ use crate::summary::{RunSummary, ServerResult};
 
 /// Largest noise floor of a server within one result, in percent; a result above it is too noisy.
 const NOISE_LIMIT_PERCENT: f64 = 20.0;
-/// Largest share of the processors' time that the hypervisor may take, in percent.
+/// Largest share of the processors' time that the hypervisor may take in a comparable result, in
+/// percent.
 const STEAL_LIMIT_PERCENT: f64 = 10.0;
-/// Largest difference of the stolen share between the two results, in percentage points.
+/// Largest difference between two comparable results in the share of processor time that the
+/// hypervisor took, in percentage points.
 const STEAL_DIFFERENCE_PERCENT: f64 = 5.0;
-/// Factor by which the limit responder's rates in two comparable results may differ when the
-/// interval of their ratio leaves out 1.
+/// Factor by which the rates of the limit responder (a program that returns every datagram) in two
+/// comparable results may differ when the interval of their ratio leaves out 1.
 const LIMIT_SHIFT: f64 = 1.15;
-/// Share by which the memory of two comparable machines may differ: kernels keep some for
-/// themselves.
+/// Share by which the memory of two comparable machines may differ, because each kernel reserves
+/// some of it.
 const MEMORY_TOLERANCE: f64 = 0.02;
 /// Keys of a plan that do not decide a server's figures: words, other servers of the plan, the
 /// seed, the time budget, and `topology`, whose result in the environment is compared instead.
@@ -36,8 +38,8 @@ const FREE_TABLE: &str = "profile.";
 pub enum ReasonKind {
     /// Plans of the two results that differ in settings that decide figures.
     Plan,
-    /// Messages that reached a server in groups in one result and one by one in the other, or in an
-    /// unknown way.
+    /// Messages that reached a server in groups (UDP segmentation) in one result and one by one in
+    /// the other, or in an unknown way.
     Segmentation,
     /// Machines of the two results that differ in processors, kernel, memory, hypervisor, topology
     /// or kernel settings.
@@ -50,14 +52,15 @@ pub enum ReasonKind {
     Noise,
     /// Hypervisor that took too much processor time, or unequal shares of it in the two results.
     Steal,
-    /// Rate of the limit responder, the most of kernel and generator, that has changed too much.
+    /// Rate of the limit responder (the most that kernel and generator can do) that differs too
+    /// much between the two results.
     Limit,
     /// Data that the comparison needs and a result does not have.
     MissingData,
 }
 
 impl ReasonKind {
-    /// Kinds of reasons against a comparison, every one once.
+    /// All kinds of reasons against a comparison, each once.
     pub const ALL: [Self; 9] = [
         Self::Plan,
         Self::Segmentation,
@@ -127,7 +130,7 @@ pub(super) fn find(
     (findings.reasons, findings.notes)
 }
 
-/// Returns every leaf of a plan's table of settings: its path, and its value as JSON.
+/// Returns every setting of a plan: the path of its key, and its value as JSON.
 fn leaves(plan: &Plan) -> BTreeMap<String, String> {
     fn walk(prefix: &str, value: &Value, into: &mut BTreeMap<String, String>) {
         match value {
@@ -315,7 +318,8 @@ fn machine(findings: &mut ComparabilityFindings, a: &RunSummary, b: &RunSummary)
     );
 }
 
-/// Returns the share of the processors' time that was stolen, over all trials weighted by length.
+/// Returns the share of the processors' time that the hypervisor took ("stolen"), over all trials
+/// weighted by length.
 pub(super) fn steal_share(summary: &RunSummary) -> f64 {
     let time = || summary.trials.iter().map(|row| (row.end_s - row.start_s).max(0.0));
     let total: f64 = time().sum();

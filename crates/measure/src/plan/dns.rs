@@ -15,20 +15,21 @@ pub const WIRE_BYTES: f64 = 24.0;
 /// Capacity of Gigabit Ethernet in each direction, in bytes per second.
 pub const GIGABIT_BYTES_PER_S: f64 = 125e6;
 
-/// Factor by which a quick look lengthens the steps of a ramp: a quick look measures every second
-/// one.
+/// Factor by which a quick look (`--quick`) lengthens the steps of a ramp: it measures every second
+/// step.
 const QUICK_STEPS: f64 = 2.0;
-/// Factor by which a quick look changes the length of trials.
+/// Factor by which a quick look (`--quick`) changes the length of a plan's trials.
 const QUICK_DWELL: f64 = 0.5;
-/// Length below which a quick look does not shorten a confirming trial, in seconds: in a shorter
-/// trial the exchanges that wait at its end would weigh too much in the figure.
+/// Length of a confirming trial below which a quick look (`--quick`) does not shorten it, in
+/// seconds: in a shorter trial the exchanges that wait at its end would weigh too much in the
+/// figure.
 const QUICK_CONFIRM_S: f64 = 1.0;
-/// Factor by which a quick look changes the plan's time budget.
+/// Factor by which a quick look (`--quick`) changes the plan's time budget.
 const QUICK_BUDGET: f64 = 0.3;
-/// Largest number of rounds of a quick look.
+/// Largest number of rounds in a quick look (`--quick`).
 const QUICK_ROUNDS: u32 = 2;
-/// Largest number of runs of a quick look. Four is the smallest number of which the best and the
-/// worst run are dropped.
+/// Largest number of runs in a quick look (`--quick`): four is the smallest number of which the
+/// best and the worst run are dropped.
 const QUICK_RUNS: u32 = 4;
 
 /// Settings of a plan for running and loading DNS servers.
@@ -41,8 +42,9 @@ pub struct DnsPlan {
     /// Number of source ports of the DNS queries. Servers divide their load among threads by source
     /// port.
     pub ports: u32,
-    /// True if DNS queries of one port leave in groups (`UDP_SEGMENT`), which saves processor time
-    /// of the generator and makes interface counters count groups.
+    /// True if DNS queries from one source port leave in groups (`UDP_SEGMENT`), which saves
+    /// processor time of the generator, and makes interface counters count groups instead of
+    /// queries.
     pub segmentation: bool,
     /// True if, on a veth pair, the generator sends DNS queries as frames by AF_XDP (in groups by
     /// sockets if `segmentation` is also set) and reads answers from a ring, without the kernel's
@@ -104,8 +106,9 @@ pub fn mbit_per_s(queries_per_s: f64) -> f64 {
 }
 
 impl Plan {
-    /// Makes the plan a quick look: every second step of a ramp, trials half as long (a confirming
-    /// one not below 1 s), two rounds or four runs at most, and three tenths of a time budget.
+    /// Makes the plan a quick look (`--quick`): every second step of a ramp, trials half as long (a
+    /// confirming one not below 1 s), two rounds or four runs at most, and three tenths of a time
+    /// budget.
     pub fn quicken(&mut self) {
         self.ramp.step_mbit_s *= QUICK_STEPS;
         let dwells = [
@@ -155,7 +158,7 @@ impl MeasuredProtocol {
         if self.is_dhcp() { "leases" } else { "answers" }
     }
 
-    /// Returns the number of messages that a server sends in one exchange.
+    /// Returns the number of messages that a server sends in one exchange of this protocol.
     #[must_use]
     pub const fn answers_per_exchange(self) -> f64 {
         if self.is_dhcp() { 2.0 } else { 1.0 }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Settings of trials in whose middle the pool is used up, one trial per server.
+/// Settings of exhaustion trials, in whose middle the server's address pool is used up; one trial
+/// per server.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExhaustionPlan {
@@ -22,14 +23,15 @@ impl Default for ExhaustionPlan {
 }
 
 impl ExhaustionPlan {
-    /// Returns true if the plan has trials in whose middle the pool is used up.
+    /// Returns true if the plan has exhaustion trials, in whose middle the server's address pool is
+    /// used up.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.dwell_s > 0.0
     }
 
     /// Returns the number of addresses that `rate_per_s` new clients per second have used up at the
-    /// plan's time, in a trial that may be shorter than the plan's.
+    /// plan's time of exhaustion, in a trial that may be shorter than the plan's.
     #[must_use]
     pub fn pool_size(&self, rate_per_s: f64, dwell_s: f64) -> u32 {
         ((rate_per_s * dwell_s * self.at_s / self.dwell_s).round() as u32).max(1)

@@ -1,5 +1,5 @@
-//! Features: parts of a server's configuration beyond one subnet with one pool, and their words in
-//! the names of a result's lines.
+//! Features: parts of a DHCP server's configuration beyond one subnet with one pool, and the words
+//! for them in the names of the result table's lines.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,37 +20,39 @@ pub enum ServerFeature {
     /// Configuration with one client class that enumerates a thousand hardware addresses (DHCPv6:
     /// DUIDs) with `or`.
     OredAddresses,
-    /// Configuration with a million reservations, among them all clients, and every type of
-    /// identifier looked up.
+    /// Configuration with a million reservations, among them those of all clients, looked up by
+    /// every type of identifier in `host-reservation-identifiers`.
     Reservations,
-    /// Configuration with a million reservations as in `Reservations`, none of which the server
-    /// looks up.
+    /// Configuration with a million reservations as in `Reservations`, with
+    /// `reservations-in-subnet` false, so that the server looks up none.
     ReservationsOff,
     /// Configuration with a million reservations of clients that never come, so that every lookup
     /// fails.
     ReservationsOfOthers,
-    /// Configuration with reservations as in `Reservations`, looked up by one type of identifier:
-    /// hardware address (DHCPv6: DUID).
+    /// Configuration with reservations as in `Reservations`, looked up by one type of identifier in
+    /// `host-reservation-identifiers`: hardware address (DHCPv6: DUID).
     ReservationsByOne,
-    /// Configuration with reservations as in `Reservations`, all configured to be outside of every
-    /// pool.
+    /// Configuration with reservations as in `Reservations`, and with `reservations-out-of-pool`:
+    /// all reserved addresses are outside of the pools.
     ReservationsOutOfPool,
-    /// Configuration with reservations as in `Reservations`, for the whole server instead of a
-    /// subnet.
+    /// Configuration with reservations as in `Reservations`, for the whole server
+    /// (`reservations-global`) instead of a subnet.
     ReservationsGlobal,
     /// Configuration with reservations as in `ReservationsGlobal`, looked up before the server
-    /// chooses the subnet.
+    /// chooses the subnet (`early-global-reservations-lookup`).
     ReservationsEarlyGlobal,
-    /// Configuration in which the server does not write leases to a file.
+    /// Configuration in which the server does not write leases to a file (`persist` of
+    /// `lease-database` is false).
     NotPersisted,
-    /// Server log of severity INFO: a line for each event of each client.
+    /// Configuration with log severity INFO: the server writes a line for each event of each
+    /// client.
     LogInfo,
-    /// Server log of severity DEBUG, with every detail.
+    /// Configuration with log severity DEBUG and `debuglevel` 99: the server logs every detail.
     LogDebug,
     /// Configuration of ten thousand subnets, from which clients come in turn.
     ManySubnets,
-    /// Configuration of ten thousand subnets as in `ManySubnets`, while one client requests all
-    /// statistics over HTTP, ten times a second (Godwit only).
+    /// Configuration of ten thousand subnets as in `ManySubnets`, while one HTTP client sends the
+    /// command `statistic-get-all` ten times a second (Godwit only).
     PolledSubnets,
     /// Configuration of a hundred shared networks of fifty subnets each, from which clients come in
     /// turn.
@@ -63,8 +65,8 @@ pub enum ServerFeature {
     /// Configuration of `Plain` with perfdhcp as the generator, for the comparison of generators
     /// (Godwit only, DHCPv4 only).
     Perfdhcp,
-    /// Datagrams received and sent in groups where the kernel joins them (Godwit only): not
-    /// comparable with a server or a limit that receives them one by one.
+    /// Datagrams received and sent in groups where the kernel joins them (UDP segmentation; Godwit
+    /// only): not comparable with a server or limit responder that receives datagrams one by one.
     Segmentation,
     /// Store with a million leases of clients that never come, present from the beginning.
     MillionLeases,
@@ -73,30 +75,36 @@ pub enum ServerFeature {
     TenMillionLeases,
     /// Clients that send every message to the server twice.
     Chatty,
-    /// Clients that send every message twice, as in `Chatty`, to a server that does not renew
-    /// leases in the first quarter of their lifetime (lease caching).
+    /// Clients that send every message twice, as in `Chatty`, to a server with lease caching:
+    /// `cache-threshold` is 0.25, so it does not renew a lease in the first quarter of its
+    /// lifetime.
     ChattyCached,
     /// Clients that renew their lease at once: three requests and replies per exchange instead of
     /// two.
     Renewals,
     /// Clients that release their lease as soon as they have it (DHCPv4 only).
     Releases,
-    /// Queue of 4 packets for all threads of Kea (Kea with several threads only).
+    /// Packet queue of 4 packets for all threads of Kea (`packet-queue-size`; Kea with several
+    /// threads only).
     #[serde(rename = "queue-4")]
     Queue4,
-    /// Queue of 28 packets for all threads of Kea, which Kea's manual found best for memfile.
+    /// Packet queue of 28 packets for all threads of Kea (`packet-queue-size`), which Kea's manual
+    /// found best for memfile.
     #[serde(rename = "queue-28")]
     Queue28,
-    /// Queue of 112 packets for all threads of Kea (Kea with several threads only).
+    /// Packet queue of 112 packets for all threads of Kea (`packet-queue-size`; Kea with several
+    /// threads only).
     #[serde(rename = "queue-112")]
     Queue112,
-    /// Queue of 448 packets for all threads of Kea (Kea with several threads only).
+    /// Packet queue of 448 packets for all threads of Kea (`packet-queue-size`; Kea with several
+    /// threads only).
     #[serde(rename = "queue-448")]
     Queue448,
-    /// Queue of 1,792 packets for all threads of Kea (Kea with several threads only).
+    /// Packet queue of 1,792 packets for all threads of Kea (`packet-queue-size`; Kea with several
+    /// threads only).
     #[serde(rename = "queue-1792")]
     Queue1792,
-    /// Receive buffers of 64 KiB of the kernel's memory at the server's sockets.
+    /// Receive buffers of 64 KiB of the kernel's memory at the server's UDP sockets.
     #[serde(rename = "buffer-64-kib")]
     Buffer64Kib,
     /// Receive buffers of 208 KiB at the server's sockets, the kernel's default for sockets that
@@ -112,41 +120,45 @@ pub enum ServerFeature {
     /// Receive buffers of 16 MiB of the kernel's memory at the server's sockets.
     #[serde(rename = "buffer-16-mib")]
     Buffer16Mib,
-    /// Queueing discipline `pfifo`: 16 packets, first in first out, for packets that leave either
-    /// end of the link.
+    /// Queueing discipline `pfifo`: 16 packets, first in first out, for packets that leave the
+    /// generator or the server over the link between them.
     #[serde(rename = "qdisc-pfifo-16")]
     QdiscPfifo16,
-    /// Queueing discipline `pfifo`: 1,000 packets, first in first out, at either end of the link.
+    /// Queueing discipline `pfifo`: 1,000 packets, first in first out, at both ends of the link
+    /// between generator and server.
     #[serde(rename = "qdisc-pfifo-1000")]
     QdiscPfifo1000,
     /// Queueing discipline `pfifo_fast`: three queues, first in first out, by priority, the default
     /// of interfaces with a queue of their own.
     QdiscPfifoFast,
-    /// Queueing discipline `sfq` (stochastic fairness queueing) at either end of the link.
+    /// Queueing discipline `sfq` (stochastic fairness queueing) at both ends of the link between
+    /// generator and server.
     QdiscSfq,
-    /// Queueing discipline `fq` (fair queueing with pacing) at either end of the link.
+    /// Queueing discipline `fq` (fair queueing with pacing) at both ends of the link between
+    /// generator and server.
     QdiscFq,
-    /// Queueing discipline `fq_codel` (fair queueing with controlled delay) at either end of the
-    /// link.
+    /// Queueing discipline `fq_codel` (fair queueing with controlled delay) at both ends of the
+    /// link between generator and server.
     QdiscFqCodel,
-    /// Queueing discipline `cake` (common applications kept enhanced) at either end of the link.
+    /// Queueing discipline `cake` (common applications kept enhanced) at both ends of the link
+    /// between generator and server.
     QdiscCake,
-    /// Pool of which half is in use all the time: every client releases its lease.
+    /// Address pool of which half is in use all the time: every client releases its lease.
     #[serde(rename = "pool-50")]
     Pool50,
-    /// Pool of which 90 % is in use all the time: every client releases its lease.
+    /// Address pool of which 90 % is in use all the time: every client releases its lease.
     #[serde(rename = "pool-90")]
     Pool90,
-    /// Pool of which 96 % is in use all the time: every client releases its lease.
+    /// Address pool of which 96 % is in use all the time: every client releases its lease.
     #[serde(rename = "pool-96")]
     Pool96,
-    /// Pool of which 99 % is in use all the time: every client releases its lease.
+    /// Address pool of which 99 % is in use all the time: every client releases its lease.
     #[serde(rename = "pool-99")]
     Pool99,
-    /// Pool of which 99.9 % is in use all the time: every client releases its lease.
+    /// Address pool of which 99.9 % is in use all the time: every client releases its lease.
     #[serde(rename = "pool-99-9")]
     Pool99_9,
-    /// Pool of which 99.99 % is in use all the time: every client releases its lease.
+    /// Address pool of which 99.99 % is in use all the time: every client releases its lease.
     #[serde(rename = "pool-99-99")]
     Pool99_99,
 }
@@ -206,7 +218,7 @@ impl ServerFeature {
         Self::Pool99_99,
     ];
 
-    /// Returns the feature's word in plans and in the names of lines.
+    /// Returns the feature's word in plans and in the names of the result table's lines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -289,8 +301,9 @@ impl ServerFeature {
         self.used_per_10_000().is_some() || matches!(self, Self::Releases)
     }
 
-    /// Returns the packets in the queue of Kea's threads; `None` where Kea has the size that is
-    /// best for its store. With a size only Kea is measured, with several threads.
+    /// Returns the packets in the queue of Kea's threads (`packet-queue-size`); `None` where Kea
+    /// has the size that is best for its lease store. A plan's line with a size measures only Kea,
+    /// with several threads.
     #[must_use]
     pub const fn queue_packets(self) -> Option<u32> {
         match self {
@@ -317,8 +330,8 @@ impl ServerFeature {
         }
     }
 
-    /// Returns the queueing discipline at either end of the link, in words of `tc`, its kind first;
-    /// `None` for the kernel's default.
+    /// Returns the queueing discipline at both ends of the link between generator and server, in
+    /// words of `tc`, its kind first; `None` for the kernel's default.
     #[must_use]
     pub const fn qdisc(self) -> Option<&'static [&'static str]> {
         match self {
@@ -365,7 +378,7 @@ impl ServerFeature {
     }
 
     /// Returns the number of leases of clients that never come, which the server has from the
-    /// beginning, in addition to those of a pool in use.
+    /// beginning, in addition to the leases of a pool in use.
     #[must_use]
     pub const fn initial_leases(self) -> u32 {
         match self {
@@ -375,8 +388,8 @@ impl ServerFeature {
         }
     }
 
-    /// Returns the share of the pool that is in use before the first trial, in ten thousandths;
-    /// `None` if the pool is empty and clients keep their leases.
+    /// Returns the share of the address pool that is in use before the first trial, in ten
+    /// thousandths; `None` if the pool is empty and clients keep their leases.
     #[must_use]
     pub const fn used_per_10_000(self) -> Option<u32> {
         match self {
@@ -403,14 +416,15 @@ impl ServerFeature {
 }
 
 impl Plan {
-    /// Returns true if the plan measures features, so that they are in the names of lines.
+    /// Returns true if the plan measures features, so that their words are in the names of the
+    /// result table's lines.
     #[must_use]
     pub fn names_features(&self) -> bool {
         self.server.features != [ServerFeature::Plain]
     }
 
-    /// Returns true if the plan varies buffers or queueing disciplines, so that every trial samples
-    /// the queues.
+    /// Returns true if the plan varies receive buffers or queueing disciplines, so that every trial
+    /// samples the queues.
     #[must_use]
     pub fn varies_queues(&self) -> bool {
         let is_one =
@@ -418,8 +432,9 @@ impl Plan {
         self.server.features.iter().any(is_one)
     }
 
-    /// Returns the server and the feature in the name of a line (`kea` and `plain` of `kea-plain`);
-    /// `None` when the plan does not name features, and for lines of other servers.
+    /// Returns the server and the feature in the name of a line of the result table (`kea` and
+    /// `plain` of `kea-plain`); `None` when the plan does not name features, and for lines of other
+    /// servers.
     #[must_use]
     pub fn server_and_feature<'n>(&self, line: &'n str) -> Option<(&'n str, ServerFeature)> {
         if !self.names_features() {
@@ -433,8 +448,9 @@ impl Plan {
         })
     }
 
-    /// Returns true if the ratio of line `a` over line `b` is meaningful: one server with a feature
-    /// over its baseline, or the first of two servers over the second with the same feature.
+    /// Returns true if the ratio of line `a` of the result table over line `b` is meaningful: one
+    /// server with a feature over its baseline, or the first of two servers over the second with
+    /// the same feature.
     pub(super) fn is_feature_pair(&self, a: &str, b: &str) -> bool {
         let (Some((of, feature)), Some((to, other))) =
             (self.server_and_feature(a), self.server_and_feature(b))
@@ -449,8 +465,8 @@ impl Plan {
         }
     }
 
-    /// Returns the position of a line among the lines of its server: features in the order of the
-    /// plan.
+    /// Returns the position of a line of the result table among the lines of its server: features
+    /// in the order of the plan.
     #[must_use]
     pub fn feature_position(&self, line: &str) -> usize {
         let feature = self.server_and_feature(line).map(|(_, feature)| feature);

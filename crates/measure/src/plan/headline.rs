@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Headline {
-    /// Highest rate at which the server meets the criterion, in exchanges per second.
+    /// Highest rate at which a server meets the plan's criterion (the largest share of missed
+    /// exchanges), in exchanges per second.
     #[default]
     HighestRate,
     /// Time from the start of a server to its first answer, in seconds.
@@ -15,15 +16,15 @@ pub enum Headline {
     StartMemory,
     /// Time until all clients that came at once have a lease, in seconds.
     Avalanche,
-    /// Exchanges that a server carried at the highest load offered, over its highest rate.
+    /// Exchanges that a server completed at the highest load offered, over its highest rate.
     Goodput,
     /// Latency that 99 % of the exchanges do not exceed at half of the server's highest rate.
     LatencyAtHalf,
-    /// Exchanges per second that the generator's processor was busy.
+    /// Exchanges per second in which the generator's processor was busy.
     ExchangesPerGeneratorCpuSecond,
-    /// Time from the end of a database to the first lease after its restart, in seconds.
+    /// Time from the end of a database server to the first lease after its restart, in seconds.
     DatabaseRestart,
-    /// Leases that clients got of the addresses of a pool that ran out.
+    /// Addresses of a used-up pool that clients got as leases.
     PoolUsed,
 }
 

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 /// Machines of a plan that the lab reaches by SSH. Each has a copy of this program of the same
-/// version, which runs there the servers, generators and samplers; this machine collects their
-/// results.
+/// version, which runs the servers, generators and samplers there; the machine of the lab collects
+/// their results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostsPlan {
@@ -14,14 +14,15 @@ pub struct HostsPlan {
     pub server: String,
     /// Address of the servers' machine at which generators reach them.
     pub server_address: String,
-    /// Names of the generators' machines for SSH; this machine if there are none.
+    /// Names of the generators' machines for SSH; empty if the lab's own machine generates the
+    /// load.
     pub generators: Vec<String>,
     /// Addresses of the generators, in the order of `generators`; for DHCP each generator acts as
-    /// the relay at its own address.
+    /// the relay agent at its own address.
     pub generator_addresses: Vec<String>,
     /// Path of the program `godwit` on the other machines.
     pub godwit: String,
-    /// Command that reaches a machine: the words before the machine's name.
+    /// Command that reaches a machine: the words before the machine's name, such as `ssh -p 2222`.
     pub ssh: String,
     /// First UDP port of the measurement: that of the generators; the servers' ports follow it.
     pub first_port: u16,

@@ -19,27 +19,27 @@ pub struct PlanKey {
 /// Kind of values that a key of a plan takes.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyValueSet {
-    /// A word of letters, digits and dashes, not empty.
+    /// Word of letters, digits and dashes, not empty.
     Name,
     /// Any text that is not empty.
     Text,
     /// Any text, including an empty one.
     AnyText,
-    /// A list of texts as in [`KeyValueSet::Text`], possibly empty.
+    /// List of texts as in [`KeyValueSet::Text`], possibly empty.
     Texts,
     /// One word of a list.
     Choice(&'static [&'static str]),
-    /// A list of at least one word, each from the given words and at most once.
+    /// List of at least one word, each from the given words and at most once.
     Choices(&'static [&'static str]),
-    /// A list of at least one name as in [`KeyValueSet::Name`], each at most once.
+    /// List of at least one name as in [`KeyValueSet::Name`], each at most once.
     Names,
-    /// A number from the first bound to the second, fractions allowed.
+    /// Number from the first bound to the second, fractions allowed.
     Number(f64, f64),
-    /// A list of numbers from the first bound to the second, fractions allowed, possibly empty.
+    /// List of numbers from the first bound to the second, fractions allowed, possibly empty.
     Numbers(f64, f64),
-    /// A whole number from the first bound to the second.
+    /// Whole number from the first bound to the second.
     Whole(i64, i64),
-    /// A Boolean: `true` or `false`.
+    /// TOML Boolean: `true` or `false`.
     Flag,
 }
 

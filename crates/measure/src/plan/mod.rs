@@ -1,4 +1,4 @@
-//! Plans: the settings of a measurement, its servers and its rules.
+//! Plans of measurements: settings, servers, and the rules by which figures count.
 //!
 //! A plan is a TOML file that an operator writes. [`Plan::parse`] reports every problem at once
 //! with file, line and column. The lab reads files and expands a plan into child processes.
@@ -47,7 +47,7 @@ pub struct Plan {
     pub protocol: MeasuredProtocol,
     /// Figure of the servers that the plan's report shows first.
     pub headline: Headline,
-    /// Connection of generator and server in the plan's trials.
+    /// Connection between generator and server in the plan's trials.
     pub topology: Topology,
     /// Names of the servers that are measured when the command line names none.
     pub servers: Vec<String>,
@@ -61,17 +61,18 @@ pub struct Plan {
     pub sampling_interval_ms: u32,
     /// Settings of the search for each server's highest rate.
     pub search: SearchPlan,
-    /// Settings for measuring the servers in turn.
+    /// Settings for measuring the servers in turn, round by round.
     pub blocks: BlocksPlan,
     /// Settings for measuring every server several times from the beginning (runs).
     pub runs: RunsPlan,
-    /// Settings of additional points of the load curve.
+    /// Settings of additional points of the load curve, which shows the completed over the offered
+    /// rate.
     pub curve: CurvePlan,
-    /// Settings of trials at rates that rise in steps.
+    /// Settings of a ramp: trials at rates that rise in steps (DNS only).
     pub ramp: RampPlan,
     /// Settings of the trials in which servers are profiled.
     pub profile: ProfilePlan,
-    /// Machines that the measurement uses, if other than this one.
+    /// Machines that the measurement uses in addition to the lab's own.
     pub hosts: HostsPlan,
     /// Settings of the trials in which the lab ends the servers' databases and starts them again.
     pub restart: RestartPlan,
@@ -83,7 +84,8 @@ pub struct Plan {
     pub server: ServerPlan,
     /// Settings for running and loading DNS servers.
     pub dns: DnsPlan,
-    /// Rules by which a trial of the plan is void.
+    /// Rules by which a trial of the plan is void, which means that it says nothing about the
+    /// server.
     pub void: VoidRules,
 }
 
@@ -91,10 +93,10 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MeasuredProtocol {
-    /// DHCPv4: whole DISCOVER-OFFER-REQUEST-ACK exchanges through a relay.
+    /// DHCPv4: whole DISCOVER-OFFER-REQUEST-ACK exchanges through a relay agent.
     #[default]
     Dhcp4,
-    /// DHCPv6: whole SOLICIT-ADVERTISE-REQUEST-REPLY exchanges through a relay.
+    /// DHCPv6: whole SOLICIT-ADVERTISE-REQUEST-REPLY exchanges through a relay agent.
     Dhcp6,
     /// DNS over UDP: an exchange is a query and its answer.
     Dns,
@@ -129,11 +131,11 @@ impl MeasuredProtocol {
     }
 }
 
-/// Connection of generator and server in the trials of a plan.
+/// Connection between generator and server in the trials of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Topology {
-    /// Automatic choice: `veth` when the process has the privilege, `loopback` otherwise.
+    /// Automatic choice: `veth` when the process may make network namespaces, `loopback` otherwise.
     #[default]
     Auto,
     /// Network namespaces for generator and server, joined by a pair of virtual Ethernet
@@ -157,9 +159,10 @@ pub struct SearchPlan {
     pub start_per_s: f64,
     /// Rate that the search never exceeds, in exchanges per second.
     pub max_per_s: f64,
-    /// Factor between the rates of one coarse step of the search and the next.
+    /// Factor between the rates of one step of the search's coarse part and the next step.
     pub growth: f64,
-    /// Largest number of bisection steps between the highest rate met and the lowest missed.
+    /// Largest number of bisection steps between the highest rate met and the lowest missed in a
+    /// search.
     pub bisections: u32,
     /// Width of the interval between the highest rate met and the lowest missed at which bisection
     /// ends, in percent of its lower end.
@@ -168,12 +171,14 @@ pub struct SearchPlan {
     pub dwell_s: f64,
     /// Length of a confirming trial, in seconds.
     pub confirm_dwell_s: f64,
-    /// Largest number of confirming trials, each at a lower rate than the one before.
+    /// Largest number of confirming trials in a search, each at a lower rate than the one before.
     pub confirmations: u32,
     /// Time without an answer, in seconds, after which a search trial stops waiting for outstanding
-    /// answers before their deadline; 0 always waits. Confirming trials wait for a second at least.
+    /// answers before their deadline; 0 always waits. Confirming trials wait for a second of
+    /// silence at least.
     pub quiet_s: f64,
-    /// Number of times that a void trial is repeated before its rate counts as out of reach.
+    /// Number of times that a void trial is repeated before the search treats its rate as out of
+    /// reach.
     pub void_repeats: u32,
 }
 
@@ -187,37 +192,42 @@ impl SearchPlan {
     }
 }
 
-/// Settings for measuring servers in turn, so that drift of the machine affects all of them.
+/// Settings for measuring servers in turn, so that drift of the machine's speed affects all of
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BlocksPlan {
-    /// Number of searches for every server's highest rate. The first round searches from
-    /// `search.start_per_s`, later ones from the rate found before.
+    /// Number of rounds, each with one search for every server's highest rate. The first round
+    /// searches from `search.start_per_s`, later ones from the rate found before.
     pub rounds: u32,
     /// Order in which the servers take their turns in a round.
     pub order: BlockOrder,
-    /// True if the limit responder is also measured, in turn with the servers.
+    /// True if the limit responder (a program that returns every datagram) is also measured, in
+    /// turn with the servers.
     pub limit: bool,
-    /// Length of a block at a fixed rate, in seconds; 0 leaves these blocks out.
+    /// Length of a block, a trial at a fixed rate near the server's highest rate, in seconds; 0
+    /// leaves blocks out.
     pub dwell_s: f64,
 }
 
-/// Order in which servers take their turns in a round.
+/// Order in which the trials of different servers alternate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BlockOrder {
-    /// Order A B B A: every second round is reversed, which cancels a steady drift.
+    /// Order A B B A of the servers' trials: every second turn is reversed, which cancels a steady
+    /// drift of the machine.
     #[default]
     Abba,
-    /// Order A B A B: every round has the order of the plan.
+    /// Order A B A B of the servers' trials: every turn has the order of the plan.
     Abab,
-    /// Random order for every two turns: an order drawn from the plan's seed, then its reverse.
+    /// Random order of the servers' trials for every two turns: an order drawn from the plan's
+    /// seed, then its reverse.
     Random,
 }
 
 impl BlockOrder {
-    /// Returns the order in which `count` servers are measured in turn `turn`, as positions in the
-    /// plan. `seed` is the plan's.
+    /// Returns the order in which `count` servers are measured in turn `turn` (one trial of each
+    /// server), as positions in the plan. `seed` is the plan's.
     #[must_use]
     pub fn turns(self, count: usize, turn: u32, seed: u64) -> Vec<usize> {
         let mut order: Vec<usize> = (0..count).collect();
@@ -236,7 +246,8 @@ impl BlockOrder {
 /// the plan's seed.
 const ORDER_STREAM: u64 = 0x6f72_6465_725f_6f66;
 
-/// Settings of the load curve's points in addition to those that the search visits.
+/// Settings of points of the load curve (completed over offered rate) in addition to those that the
+/// search visits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CurvePlan {
@@ -246,22 +257,22 @@ pub struct CurvePlan {
     pub dwell_s: f64,
     /// True if every server is also measured at half of the slowest server's highest rate.
     pub same_rate: bool,
-    /// Number of clients that all come at once, in seconds of work at the server's highest rate; 0
-    /// for none.
+    /// Size of an avalanche, the clients that all come at once, in seconds of work at the server's
+    /// highest rate; 0 for no avalanche.
     pub avalanche_s: f64,
 }
 
-/// Settings of the clients that the generator plays.
+/// Settings of the clients that the load generator simulates.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClientsPlan {
-    /// Number of distinct clients, each with its own hardware address.
+    /// Number of distinct clients that the generator simulates, each with its own hardware address.
     pub count: u32,
     /// True if, on a veth pair, the clients' messages leave as frames by AF_XDP, without the
     /// kernel's UDP.
     pub frames: bool,
     /// Least time between the generator's turns, in microseconds. Each turn sends all messages that
-    /// came due since the last one, and reads all that arrived.
+    /// came due since the last turn, and reads all that arrived.
     pub turn_us: u32,
 }
 
@@ -273,19 +284,19 @@ pub struct ServerPlan {
     pub pool_size: u32,
     /// Lifetime of the server's leases, in seconds.
     pub lease_time_s: u32,
-    /// Durabilities of Godwit that are measured. The first is compared with other servers, further
-    /// ones are lines of their own.
+    /// Durabilities of Godwit that are measured. The first is compared with other servers; each
+    /// further one is a line of its own in the result table.
     pub durability: Vec<ServerDurability>,
-    /// Stores in which the measured servers keep their leases; each is measured as a line of its
-    /// own.
+    /// Stores in which the measured servers keep their leases; each is a line of its own in the
+    /// result table.
     pub stores: Vec<LeaseStoreKind>,
-    /// Ways in which servers use a database that more than one server may write to; each is
-    /// measured as a line of its own.
+    /// Ways in which servers use a database that more than one server may write to; each is a line
+    /// of its own in the result table.
     pub sharing: Vec<DatabaseAccess>,
-    /// Share of a processor that each server gets, above 0; 1 for all of it.
+    /// Share of a processor that each measured server gets, above 0; 1 for all of it.
     pub processor_share: f64,
-    /// Features of the servers' configuration beyond one subnet with one pool; each is measured as
-    /// a line of its own.
+    /// Features of the servers' configuration beyond one subnet with one pool; each is a line of
+    /// its own in the result table.
     pub features: Vec<ServerFeature>,
 }
 
@@ -293,12 +304,12 @@ pub struct ServerPlan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServerDurability {
-    /// Lease written without a flush to the disk, as Kea does.
+    /// Lease written to the file without a flush to the disk before the reply, as Kea does.
     #[default]
     None,
-    /// Lease written, and flushed to the disk at intervals.
+    /// Lease written to the file, which is flushed to the disk at intervals.
     Interval,
-    /// Lease flushed to the disk before its reply leaves.
+    /// Lease flushed to the disk before its reply leaves the server.
     Always,
 }
 
@@ -316,8 +327,8 @@ impl ServerDurability {
     /// All durabilities of Godwit, from the weakest to the strongest.
     const ALL: [Self; 3] = [Self::None, Self::Interval, Self::Always];
 
-    /// Returns the ending of the name of any line of Godwit: empty for `always`, Godwit's own
-    /// default, else `-none` or `-interval`.
+    /// Returns the ending of the name of any of Godwit's lines in the result table: empty for
+    /// `always`, Godwit's own default, else `-none` or `-interval`.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -327,8 +338,8 @@ impl ServerDurability {
         }
     }
 
-    /// Splits a line's name into the name without its durability, and that durability;
-    /// [`ServerDurability::Always`] for a name without one.
+    /// Splits the name of a line of the result table into the name without its durability, and that
+    /// durability; [`ServerDurability::Always`] for a name without one.
     #[must_use]
     pub fn split_line(line: &str) -> (&str, Self) {
         let with_suffix = |of: Self| Some((line.strip_suffix(of.suffix())?, of));

@@ -76,7 +76,7 @@ pub(crate) struct KeyChecker<'t> {
     file: &'t str,
     text: &'t str,
     keys: &'static [PlanKey],
-    /// Keys of the plan seen so far, with the positions of their values.
+    /// Keys of the plan seen so far, each with the position of its value in the text.
     key_positions: Vec<(String, Range<usize>)>,
     pub(crate) problems: Vec<PlanProblem>,
 }

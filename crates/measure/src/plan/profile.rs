@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProfilePlan {
-    /// Offered rates as fractions of the server's highest rate, a profile at each; none when empty.
+    /// Offered rates of profiles as fractions of the server's highest rate, a profile at each; none
+    /// when empty.
     pub fractions: Vec<f64>,
     /// Time for which `perf` takes samples of the server, in seconds.
     pub seconds: f64,
@@ -39,9 +40,9 @@ pub enum ProfileEvent {
     /// Event of perf's own choice: cycles if the machine counts them, else the clock.
     #[default]
     Auto,
-    /// Event of the processor's counter of cycles.
+    /// Event of the processor's counter of cycles (`cycles`).
     Cycles,
-    /// Event of a timer that runs while the thread runs.
+    /// Event of a timer that runs while the thread runs (`cpu-clock`).
     CpuClock,
 }
 

@@ -17,7 +17,7 @@ pub struct RunsPlan {
     /// Number of whole measurements (runs) of every server; 0 when the plan measures in rounds
     /// instead ([`super::BlocksPlan::rounds`]).
     pub count: u32,
-    /// Rule that selects runs to drop before the mean is computed.
+    /// Rule that selects the best and worst runs to drop before the mean is computed.
     pub drop: DroppedRuns,
     /// Treatment of a run whose highest rate could not be confirmed as the highest.
     pub unconfirmed: UnconfirmedRunRule,
@@ -27,9 +27,9 @@ pub struct RunsPlan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DroppedRuns {
-    /// No run is dropped.
+    /// No run is dropped from the mean.
     None,
-    /// The best run and the worst run are dropped.
+    /// The best run and the worst run are dropped from the mean.
     #[default]
     BestAndWorst,
 }
@@ -47,7 +47,7 @@ impl DroppedRuns {
 }
 
 /// Treatment of a run that confirmed some rate but did not fail above it, or that confirmed none
-/// because the server missed every confirmation.
+/// because the server missed every confirming trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnconfirmedRunRule {
@@ -72,7 +72,7 @@ impl Plan {
         self.runs.count > 0
     }
 
-    /// Returns the search settings of `round`, made from those of its server.
+    /// Returns the settings of the search of number `round`, made from the settings for its server.
     ///
     /// Every run has its own first rate, up to one factor of growth above the first: from an equal
     /// first rate all runs would try the same few rates, and their spread would be too small. The

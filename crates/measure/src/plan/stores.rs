@@ -1,12 +1,12 @@
-//! Stores of leases, and their words in the names of a result's lines.
+//! Stores of leases, and the words for them in the names of the result table's lines.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Plan, ServerDurability};
 use crate::record::Purpose;
 
-/// Store in which a server keeps its leases; the words are those of Kea's `type`, and `sqlite`,
-/// which Kea does not have.
+/// Store in which a server keeps its leases; the words are those of Kea's `type` in
+/// `lease-database`, and `sqlite`, which Kea does not have.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -24,10 +24,11 @@ pub enum LeaseStoreKind {
 }
 
 impl LeaseStoreKind {
-    /// All stores of leases that a plan can measure.
+    /// All stores of leases that a plan can measure, each once.
     pub const ALL: [Self; 4] = [Self::Memfile, Self::Mysql, Self::Postgresql, Self::Sqlite];
 
-    /// Returns the store's word in plans, in configurations and in the names of lines.
+    /// Returns the store's word in plans, in configurations and in the names of the result table's
+    /// lines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,8 +39,8 @@ impl LeaseStoreKind {
         }
     }
 
-    /// Returns true for a database server, which decides by itself when a row is on the disk, and
-    /// to which other programs may write as well.
+    /// Returns true for a store in a database server, which decides by itself when a row is on the
+    /// disk, and to which other programs may write as well.
     #[must_use]
     pub const fn is_database(self) -> bool {
         matches!(self, Self::Mysql | Self::Postgresql)
@@ -50,26 +51,28 @@ impl LeaseStoreKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DatabaseAccess {
-    /// One server, which expects that other servers write to the database as well.
+    /// One DHCP server, which expects that other servers write to the database as well.
     #[default]
     Open,
-    /// One server, configured as the only one that writes to the database.
+    /// One DHCP server, configured as the only one that writes to the database.
     Exclusive,
-    /// Two servers on the same database, half of the load each.
+    /// Two DHCP servers on the same database, with half of the load each.
     TwoServers,
-    /// One server as in `Open`, with a round trip of 1 ms between the server and the database.
+    /// One DHCP server as in `Open`, with a round trip of 1 ms between the server and the database.
     #[serde(rename = "1-ms-away")]
     Away1Ms,
-    /// One server as in `Open`, with a round trip of 5 ms between the server and the database.
+    /// One DHCP server as in `Open`, with a round trip of 5 ms between the server and the database.
     #[serde(rename = "5-ms-away")]
     Away5Ms,
-    /// One server as in `Open`, with a round trip of 20 ms between the server and the database.
+    /// One DHCP server as in `Open`, with a round trip of 20 ms between the server and the
+    /// database.
     #[serde(rename = "20-ms-away")]
     Away20Ms,
 }
 
 impl DatabaseAccess {
-    /// Returns the word of this way to use a database, in plans and in the names of lines.
+    /// Returns the word of this way to use a database, in plans and in the names of the result
+    /// table's lines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,18 +98,19 @@ impl DatabaseAccess {
     }
 }
 
-/// Settings of trials in whose middle the lab ends a database and starts it again, one trial per
-/// server that has a database.
+/// Settings of restart trials, in whose middle the lab ends a database server and starts it again;
+/// one trial per DHCP server that has a database.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestartPlan {
-    /// Way in which the lab ends databases in restart trials.
+    /// Way in which the lab ends database servers in restart trials.
     pub database: Restarts,
     /// Constant load of a restart trial, as a fraction of the server's highest rate.
     pub fraction: f64,
     /// Length of a restart trial, in seconds.
     pub dwell_s: f64,
-    /// Time at which the lab ends the database, in seconds from the beginning of the trial.
+    /// Time at which the lab ends the database server, in seconds from the beginning of the restart
+    /// trial.
     pub at_s: f64,
 }
 
@@ -116,16 +120,16 @@ impl Default for RestartPlan {
     }
 }
 
-/// Way in which the lab ends databases in restart trials.
+/// Way in which the lab ends database servers in restart trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Restarts {
-    /// No end of databases: the plan has no restart trials.
+    /// No restart of databases: the plan has no restart trials.
     #[default]
     None,
-    /// Orderly stop of the database server.
+    /// Orderly stop of the database server in the middle of a restart trial.
     Stop,
-    /// Kill of the database's processes.
+    /// Kill of the database server's processes in the middle of a restart trial.
     Kill,
     /// One restart trial with an orderly stop, and one with a kill.
     Both,
@@ -144,27 +148,27 @@ impl Restarts {
     }
 }
 
-/// Name of the server, Godwit, whose lines differ by durability.
+/// Name of the server, Godwit, whose lines in the result table differ by durability.
 const DURABLE_SERVER: &str = "godwit";
 
 impl Plan {
-    /// Returns true if the plan measures stores of leases, so that stores are in the names of
-    /// lines.
+    /// Returns true if the plan measures stores of leases, so that stores are in the names of the
+    /// result table's lines.
     #[must_use]
     pub fn names_stores(&self) -> bool {
         self.server.stores != [LeaseStoreKind::Memfile]
     }
 
-    /// Returns the store in the name of a line (`mysql` of `kea-mysql`); `None` when the plan does
-    /// not name stores, and for lines of other servers.
+    /// Returns the store in the name of a line of the result table (`mysql` of `kea-mysql`); `None`
+    /// when the plan does not name stores, and for lines of other servers.
     #[must_use]
     pub fn line_store(&self, line: &str) -> Option<LeaseStoreKind> {
         let rest = self.line_suffix(line)?;
         LeaseStoreKind::ALL.into_iter().find(|store| rest.split('-').next() == Some(store.name()))
     }
 
-    /// Returns the part of a line's name after the name of its server: `mysql-exclusive` of
-    /// `godwit-mysql-exclusive`.
+    /// Returns the part of the name of a line of the result table after the name of its server:
+    /// `mysql-exclusive` of `godwit-mysql-exclusive`.
     fn line_suffix<'n>(&self, line: &'n str) -> Option<&'n str> {
         if !self.names_stores() {
             return None;
@@ -172,8 +176,9 @@ impl Plan {
         self.servers.iter().find_map(|server| line.strip_prefix(server.as_str())?.strip_prefix('-'))
     }
 
-    /// Returns true if the ratio of line `a` over line `b` is meaningful: both keep their leases in
-    /// the same store, or differ by one feature only, or the plan names neither.
+    /// Returns true if the ratio of line `a` of the result table over line `b` is meaningful: both
+    /// servers keep their leases in the same store, or differ by one feature only, or the plan
+    /// names neither.
     #[must_use]
     pub fn is_pair(&self, a: &str, b: &str) -> bool {
         if self.names_features() {
@@ -182,8 +187,9 @@ impl Plan {
         self.line_store(a) == self.line_store(b)
     }
 
-    /// Returns true if the plan was made for the ratio of the lines `a` and `b`: its first server
-    /// over its second one, in each store, or each feature over its baseline.
+    /// Returns true if the plan was made for the ratio of the lines `a` and `b` of the result
+    /// table: its first server over its second one, in each store, or each feature over its
+    /// baseline.
     #[must_use]
     pub fn is_main_pair(&self, a: &str, b: &str) -> bool {
         if self.names_features() {
@@ -196,8 +202,9 @@ impl Plan {
         }
     }
 
-    /// Returns the server and the store in the name of a line, if the line is the one of its server
-    /// that is compared with other servers: for Godwit, the line with the plan's first durability.
+    /// Returns the server and the store in the name of a line of the result table, if the line is
+    /// the one of its server that is compared with other servers: for Godwit, the line with the
+    /// plan's first durability.
     fn main_server_and_store<'n>(&'n self, line: &'n str) -> Option<(&'n str, &'n str)> {
         let is_durable = |server: &str| server == DURABLE_SERVER;
         let (whole, durability) = ServerDurability::split_line(line);

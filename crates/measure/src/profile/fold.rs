@@ -56,7 +56,7 @@ pub fn fold(text: &str) -> FoldedSamples {
 #[derive(Default)]
 struct StackSample<'t> {
     thread: Option<String>,
-    /// Frames of the sample's stack, the innermost first.
+    /// Frames of the sample's stack, the innermost frame first.
     frames: Vec<(String, &'t str)>,
 }
 

@@ -18,11 +18,11 @@ pub struct StackFrame<'t> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "[u32; 3]", into = "[u32; 3]")]
 pub struct CallTreeNode {
-    /// Position of the caller's node in the tree of calls plus one; 0 for the outermost.
+    /// Position of the caller's node in the tree of calls plus one; 0 for an outermost node.
     pub parent: u32,
     /// Position of the node's function in [`Stacks::functions`].
     pub function: u32,
-    /// Number of samples taken in the function itself, not in functions that it called.
+    /// Number of samples taken in the node's function itself, not in functions that it called.
     pub samples: u32,
 }
 
@@ -107,12 +107,13 @@ pub struct StacksBuilder {
     stacks: Stacks,
     objects: BTreeMap<String, u32>,
     functions: BTreeMap<(String, u32), u32>,
-    /// Map from a caller's position and a function to the position of the node.
+    /// Map from a caller's position in the tree and a function to the position of the called
+    /// function's node.
     nodes: BTreeMap<(u32, u32), u32>,
 }
 
 impl StacksBuilder {
-    /// Counts one sample of `stack`, the outermost frame first; an empty stack is not counted.
+    /// Counts one sampled `stack`, the outermost frame first; an empty stack is not counted.
     pub fn add(&mut self, stack: &[StackFrame<'_>]) {
         let mut parent = 0;
         for frame in stack {
@@ -147,7 +148,7 @@ impl StacksBuilder {
         })
     }
 
-    /// Returns the stacks that were added.
+    /// Returns the tree of calls made from all stacks that were added.
     #[must_use]
     pub fn finish(self) -> Stacks {
         self.stacks

@@ -6,9 +6,9 @@ use base::time::NS_PER_S;
 use super::{ExchangeCounts, LOAD_SCHEMA, LatencySummary, LoadRecord, LoadTimeline};
 
 impl LoadRecord {
-    /// Makes the record of exchanges that came due for `duration_ns`, with the values that every
-    /// generator counts alike: outcomes, latencies, lateness, its own health. The generator adds
-    /// settings, datagrams and processor time.
+    /// Makes a load record of the exchanges that came due for `duration_ns`, with the values that
+    /// every generator counts alike: outcomes, latencies, lateness of sends, drops at its own
+    /// socket. The generator adds settings, datagrams and processor time.
     #[must_use]
     pub fn from_ledger(
         ledger: &ExchangeLedger,

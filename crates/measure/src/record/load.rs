@@ -1,4 +1,4 @@
-//! Record that a load generator writes after one trial: godwit.load.v1.
+//! Record that a load generator writes after one trial, in the JSON schema `godwit.load.v1`.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct LoadRecord {
     pub schema: String,
     /// Name of the generator that wrote the record, e.g. `godwit load dhcp4`.
     pub tool: String,
-    /// Version of the generator that wrote the record.
+    /// Version of the generator program that wrote the record.
     pub version: String,
     /// Seed of all random decisions of the generator in the run.
     pub seed: u64,
@@ -27,11 +27,11 @@ pub struct LoadRecord {
     pub settings: BTreeMap<String, serde_json::Value>,
     /// Exchanges per second that the generator scheduled.
     pub offered_per_s: f64,
-    /// Seconds during which exchanges came due (without the drain after them).
+    /// Seconds during which exchanges came due, without the wait for late answers after them.
     pub duration_s: f64,
     /// Counts of the exchanges by outcome.
     pub exchanges: ExchangeCounts,
-    /// Counts of the generator's datagrams.
+    /// Counts of the datagrams that the generator sent and received.
     pub messages: MessageCounts,
     /// Exchanges per second that were completed on time while others came due:
     /// `(exchanges.on_time - exchanges.behind) / duration_s`.
@@ -60,9 +60,10 @@ pub struct LoadRecord {
     pub generator_limited_reason: String,
     /// Processor seconds that the generator used, as the generator itself measured them.
     pub generator_cpu_s: f64,
-    /// True if the generator used segmentation or coalescing offload.
+    /// True if the generator used segmentation or coalescing offload of UDP (datagrams sent or
+    /// received in groups).
     pub segmentation: bool,
-    /// Number of distinct addresses that were leased at the end of the run.
+    /// Number of distinct addresses that clients had leased at the end of the run.
     pub leases: u64,
     /// Number of times that a server granted an address or prefix to a client while another client
     /// held it.
@@ -92,9 +93,9 @@ pub struct ExchangeCounts {
     pub behind: u64,
     /// Number of exchanges that were complete after the deadline.
     pub late: u64,
-    /// Number of exchanges that were never complete.
+    /// Number of exchanges that were not complete when the generator stopped waiting for answers.
     pub lost: u64,
-    /// Number of exchanges that the server refused.
+    /// Number of exchanges that the server refused, such as by DHCPNAK.
     pub nak: u64,
     /// Number of exchanges that the server answered with a message that breaks the protocol.
     pub invalid: u64,
@@ -102,7 +103,8 @@ pub struct ExchangeCounts {
     pub wrong_client: u64,
     /// Number of answers to messages that the server had answered before.
     pub duplicate_answered: u64,
-    /// Number of exchanges still open when the record was written; 0 after a drain.
+    /// Number of exchanges still open when the record was written; 0 after the wait for late
+    /// answers.
     pub in_flight_at_end: u64,
 }
 
@@ -123,8 +125,8 @@ impl ExchangeCounts {
         self.on_time.saturating_sub(self.behind)
     }
 
-    /// Returns the share of due exchanges that were not carried, 0 to 1, by which a rate is judged.
-    /// 0 when nothing was due.
+    /// Returns the share of due exchanges that were not carried (late, lost, refused, invalid, or
+    /// queued too long), 0 to 1, by which a rate is judged. 0 when nothing was due.
     #[must_use]
     pub fn shortfall(&self) -> f64 {
         self.share(self.due.saturating_sub(self.carried()))
@@ -165,7 +167,7 @@ pub struct MessageCounts {
 
 impl MessageCounts {
     /// Returns the megabits per second of Ethernet frames, sent and received, in `duration_s`,
-    /// without the bits on the wire between frames and after them. `header_bytes` are the headers
+    /// without the preamble, check sequence and gap of each frame. `header_bytes` are the headers
     /// of one datagram, with the frame's. Groups count as the datagrams in them. `None` when bytes
     /// were not counted.
     #[must_use]

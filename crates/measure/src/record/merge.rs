@@ -113,7 +113,7 @@ impl LatencySummary {
     }
 }
 
-/// Returns the higher one of two percentiles; `None` unless both are known.
+/// Returns the higher one of two percentiles of latency; `None` unless both are known.
 fn higher(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     Some(one?.max(other?))
 }

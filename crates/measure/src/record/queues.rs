@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// State of the queues of a trial between generator and server as measured, whatever the plan
+/// State of the queues between generator and server in a trial as measured, whatever the plan
 /// requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -25,8 +25,8 @@ pub struct Queues {
     pub from_server: Option<Qdisc>,
 }
 
-/// Queueing discipline of an interface and its counts in a trial. A discipline without a queue
-/// counts nothing.
+/// Queueing discipline of a network interface and its counts in a trial. A discipline without a
+/// queue counts nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Qdisc {
@@ -39,13 +39,14 @@ pub struct Qdisc {
     pub packets: u64,
     /// Number of packets that the queueing discipline dropped.
     pub drops: u64,
-    /// Number of packets that the interface did not take from the queueing discipline at once.
+    /// Number of packets that the interface did not take from the queueing discipline at once, so
+    /// that they were queued again.
     pub requeues: u64,
 }
 
 impl Queues {
-    /// Records a socket of the server with a receive buffer of `bytes`, at the beginning or at the
-    /// end of the trial.
+    /// Records a UDP socket of the server with a receive buffer of `bytes`, at the beginning or at
+    /// the end of the trial.
     pub fn note_socket(&mut self, bytes: u64) {
         let least = self.receive_buffer_least_bytes;
         self.receive_buffer_least_bytes = if least == 0 { bytes } else { least.min(bytes) };

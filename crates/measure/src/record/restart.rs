@@ -1,5 +1,5 @@
-//! Events in the middle of a trial, with their times: a database that was ended and started again,
-//! a pool that ran out.
+//! Events in the middle of a trial, with their times: a database server that was ended and started
+//! again, an address pool that ran out.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,44 +12,44 @@ pub struct LoadTimeline {
     pub start_ns: u64,
     /// Length of an interval of the timeline, in seconds.
     pub interval_s: f64,
-    /// Counts per interval of the exchanges that came due in it, that were completed on time in it,
-    /// and that came due in it and were not completed on time.
+    /// Counts of exchanges, three per interval: those that came due in it, that were completed on
+    /// time in it, and that came due in it and were not completed on time.
     pub points: Vec<[u64; 3]>,
-    /// Counts per interval of the exchanges that the server rejected in it by an answer without a
-    /// lease, instead of the offer and instead of the grant. Empty when there was none.
+    /// Counts of exchanges that the server rejected by an answer without a lease, two per interval:
+    /// instead of the offer, and instead of the grant (ACK, REPLY). Empty when there was none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<[u64; 2]>,
-    /// Counts per interval of the exchanges that came due in it and were lost, without an offer and
-    /// without the grant. Empty when there was none.
+    /// Counts of exchanges that came due in an interval and were lost, two per interval: those
+    /// without an offer, and those without the grant (ACK, REPLY). Empty when there was none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<[u64; 2]>,
-    /// Counts per interval of the exchanges that came due in it and left, that were answered in it
-    /// (also late or by a refusal), and that left and were never answered. Empty when the generator
-    /// did not count them.
+    /// Counts of exchanges, three per interval: those that came due in it and left, that were
+    /// answered in it (also late or by a refusal), and that left and were never answered. Empty
+    /// when the generator did not count them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<[u64; 3]>,
 }
 
-/// Size of the pool that ran out in the middle of a trial by the plan.
+/// Size of the address pool that ran out in the middle of a trial by the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Exhaustion {
-    /// Number of free addresses in the pool when the trial began.
+    /// Number of free addresses in the server's pool when the trial began.
     pub pool_size: u32,
 }
 
-/// Times at which a database was ended and was available again, in seconds from the due time of the
-/// first exchange.
+/// Times at which a database server was ended and was available again, in seconds from the due time
+/// of the first exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestartTimes {
-    /// Time of the order to the database to end, or of the kill of its processes, in seconds from
-    /// the due time of the first exchange.
+    /// Time of the lab's order to the database server to end, or of the kill of its processes, in
+    /// seconds from the due time of the first exchange.
     pub ended_at_s: f64,
-    /// Time at which the database was started again, in seconds from the due time of the first
-    /// exchange.
-    pub started_at_s: f64,
-    /// Time at which the database answered its own client, in seconds from the due time of the
+    /// Time at which the database server was started again, in seconds from the due time of the
     /// first exchange.
+    pub started_at_s: f64,
+    /// Time at which the database server answered its own client program, in seconds from the due
+    /// time of the first exchange.
     pub answered_at_s: f64,
 }

@@ -16,7 +16,7 @@ pub struct MachineSample {
     /// Times of the watched processors in the interval, one entry each.
     pub cpus: Vec<CpuSample>,
     /// Processor seconds in the interval of the server's own processes, and of those that work for
-    /// it; `None` in records of versions that did not count them.
+    /// it, such as its database; `None` in records of versions that did not count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_process_s: Option<f64>,
     /// Resident memory of the server with its children, in bytes; 0 when unknown.
@@ -30,13 +30,14 @@ pub struct MachineSample {
     /// Number of packets dropped in the interval because a processor's backlog was full
     /// (`/proc/net/softnet_stat`, second column), on all processors.
     pub softnet_drops: u64,
-    /// Number of times in the interval that a processor left packets for later
-    /// (`/proc/net/softnet_stat`, third column).
+    /// Number of times in the interval that a processor stopped receiving with packets left over
+    /// (`/proc/net/softnet_stat`, third column, `time_squeeze`).
     pub softnet_squeezes: u64,
-    /// Counts of the kernel on the server's side in the interval.
+    /// Counts of the server's interface, network and processes in the interval.
     #[serde(skip_serializing_if = "SideCounts::is_empty")]
     pub server_counts: SideCounts,
-    /// Counts of the kernel on the generator's side in the interval, while the generator existed.
+    /// Counts of the generator's interface, network and processes in the interval, while the
+    /// generator existed.
     #[serde(skip_serializing_if = "SideCounts::is_empty")]
     pub generator_counts: SideCounts,
 }
@@ -47,7 +48,8 @@ pub struct MachineSample {
 pub struct CpuSample {
     /// Number by which the kernel knows the processor.
     pub cpu: u32,
-    /// Time that the processor was really used, in seconds: elapsed minus idle minus steal.
+    /// Time that the processor was used, in seconds: elapsed minus idle minus steal (taken by the
+    /// hypervisor).
     pub busy_s: f64,
     /// Idle time of the processor, in seconds, waiting for input and output included.
     pub idle_s: f64,
@@ -85,7 +87,8 @@ pub fn server_cpu_s<'s>(
     f64::min(process_s + softirq_s * share, busy_s)
 }
 
-/// Digest of a trial's samples in a few figures.
+/// Digest of a trial's samples of the machine: sums over the trial, and the largest sizes of
+/// memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SampleDigest {
@@ -108,13 +111,14 @@ pub struct SampleDigest {
     pub generator_socket_drops: u64,
     /// Number of packets dropped at a full processor backlog in the trial.
     pub softnet_drops: u64,
-    /// Number of times in the trial that a processor left packets for later.
+    /// Number of times in the trial that a processor stopped receiving with packets left over
+    /// (`time_squeeze` in `/proc/net/softnet_stat`).
     pub softnet_squeezes: u64,
-    /// Counts of the kernel on the server's side in the trial.
+    /// Counts of the server's interface, network and processes in the trial.
     #[serde(skip_serializing_if = "SideCounts::is_empty")]
     pub server_counts: SideCounts,
-    /// Counts of the kernel on the generator's side, from the first sample with the generator until
-    /// it ended: packets of its first and last interval may be missing.
+    /// Counts of the generator's interface, network and processes, from the first sample with the
+    /// generator until it ended: packets of its first and last interval may be missing.
     #[serde(skip_serializing_if = "SideCounts::is_empty")]
     pub generator_counts: SideCounts,
 }

@@ -15,9 +15,11 @@ use crate::search::SearchStopReason;
 pub const TRIAL_SCHEMA: &str = "godwit.trial.v1";
 /// Value of the field `schema` in a [`RunRecord`].
 pub const RUN_SCHEMA: &str = "godwit.run.v1";
-/// Topology of an [`Environment`] whose server was already running, somewhere on the network.
+/// Name of the topology in an [`Environment`] whose server was already running, somewhere on the
+/// network.
 pub const NETWORK: &str = "network";
-/// Name of the limit responder, whose rate is the most that kernel and generator can do.
+/// Name of the limit responder, a program that returns every datagram: its rate is the most that
+/// kernel and generator can do.
 pub const LIMIT_SERVER: &str = "limit";
 
 /// Purpose of a trial within its run.
@@ -31,16 +33,17 @@ pub enum Purpose {
     Search,
     /// Longer trial that confirms the rate that the search found.
     Confirm,
-    /// Trial for a point of the load curve.
+    /// Trial for a point of the load curve (completed over offered rate).
     Curve,
-    /// Trial for a step of a ramp: a rate that is equal for every server.
+    /// Trial for a step of a ramp of rising rates, which are equal for every server.
     Ramp,
     /// Trial of constant load under which the server is profiled; it enters no figure.
     Profile,
     /// Trial with clients that come all at once: as many as the highest rate would serve in the
     /// plan's time.
     Avalanche,
-    /// Trial as a block at a fixed rate, measured in turn with the same block of the other servers.
+    /// Trial near the server's highest rate (a block), measured in turn with the same trial of the
+    /// other servers.
     Pair,
     /// Trial of constant load, in whose middle the lab stops the server's database in order and
     /// starts it again.
@@ -48,7 +51,8 @@ pub enum Purpose {
     /// Trial of constant load, in whose middle the lab kills the server's database and starts it
     /// again.
     DatabaseKill,
-    /// Trial of constant load, in whose middle the pool is used up; it enters no figure.
+    /// Trial of constant load, in whose middle the server's address pool is used up; it enters no
+    /// figure.
     Exhaustion,
 }
 
@@ -59,7 +63,7 @@ impl Purpose {
         matches!(self, Self::DatabaseStop | Self::DatabaseKill)
     }
 
-    /// Returns true if the trial's load shows what a server can do at a rate.
+    /// Returns true if the trial's load shows how much of an offered rate a server completes.
     #[must_use]
     pub const fn is_at_a_rate(self) -> bool {
         !matches!(self, Self::Profile | Self::Avalanche | Self::Exhaustion)
@@ -91,14 +95,16 @@ pub struct TrialRecord {
     pub schema: String,
     /// Position of the trial in the run, from 0; unique.
     pub number: u32,
-    /// Name of the server in the plan, e.g. `kea`; [`LIMIT_SERVER`] for the limit responder.
+    /// Name of the server in the plan, e.g. `kea`; [`LIMIT_SERVER`] for the limit responder, a
+    /// program that returns every datagram.
     pub server: String,
-    /// Variant of the server, e.g. `multi-threaded` or `durability always`; empty when there is
-    /// only one.
+    /// Variant of the server, which is the way in which it was run, e.g. `multi-threaded` or
+    /// `durability always`; empty when there is only one.
     pub variant: String,
     /// Purpose of the trial within its run.
     pub purpose: Purpose,
-    /// Number of the round, from 0: trials of different servers in the same round make a pair.
+    /// Number of the trial's round, from 0: trials of different servers in the same round make a
+    /// pair.
     pub round: u32,
     /// Rate at which the generator was to offer exchanges, per second.
     pub rate_per_s: f64,
@@ -109,7 +115,7 @@ pub struct TrialRecord {
     pub wait_s: f64,
     /// Due time of the trial's first exchange, in seconds since the run began.
     pub start_s: f64,
-    /// End of the trial's drain, in seconds since the run began.
+    /// End of the trial's wait for late answers, in seconds since the run began.
     pub end_s: f64,
     /// Begin of the timeline of `load`, in seconds since the run began, if there is a timeline.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,34 +123,38 @@ pub struct TrialRecord {
     /// Exact command lines of the trial: role (`server`, `generator`) to words as a shell would
     /// take them.
     pub commands: BTreeMap<String, String>,
-    /// Processors that the lab gave to the server; empty when they are not this machine's, and the
-    /// server's use is unknown.
+    /// Numbers of the processors that the lab gave to the server; empty when they are not this
+    /// machine's, and the server's use of them is unknown.
     pub server_cpus: Vec<u32>,
-    /// Processors that the lab gave to the generator.
+    /// Numbers of the processors that the lab gave to the generator.
     pub generator_cpus: Vec<u32>,
-    /// Record of the generator in the trial; `None` when it left nothing.
+    /// Record that the generator wrote of the trial; `None` when it left nothing.
     pub load: Option<LoadRecord>,
     /// Digest of the trial's samples of the machine.
     pub digest: SampleDigest,
     /// Samples of the machine during the trial; empty when they are kept in a file of their own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<MachineSample>,
-    /// Time that the disk took to flush a small append, in microseconds, median, measured at most a
-    /// minute before; 0 when unknown.
+    /// Median time that the disk took to flush a small append, in microseconds, measured at most a
+    /// minute before the trial; 0 when unknown.
     pub flush_us: f64,
-    /// Requests for the server's statistics during the trial, if the plan has them.
+    /// Counts of the requests for the server's statistics during the trial, if the plan has such
+    /// requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub polls: Option<Polls>,
-    /// Profile of the server, if that was the purpose and the server was visible.
+    /// Profile of the server's functions, if that was the trial's purpose and the server's
+    /// processes were visible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
-    /// Times at which the server's database was ended and started again, if that was the purpose.
+    /// Times at which the server's database was ended and started again, if that was the trial's
+    /// purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartTimes>,
-    /// Size of the pool, if the trial was to use it up.
+    /// Size of the server's address pool, if the trial was to use it up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exhaustion: Option<Exhaustion>,
-    /// Queues in which messages waited during the trial, if the plan is about queues.
+    /// Queues in which messages waited during the trial, if the plan varies receive buffers or
+    /// queueing disciplines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<Queues>,
     /// Reasons why the trial is void; empty when it counts.
@@ -154,7 +164,8 @@ pub struct TrialRecord {
 }
 
 impl TrialRecord {
-    /// Returns true if the lab saw the server's use: its processors, its memory, its sockets.
+    /// Returns true if the lab saw the server's use of the machine: its processors, its memory, its
+    /// sockets.
     #[must_use]
     pub const fn has_server_usage(&self) -> bool {
         !self.server_cpus.is_empty()
@@ -166,28 +177,30 @@ impl TrialRecord {
         !self.void.is_empty() || self.load.is_none()
     }
 
-    /// Returns the exchanges per second that were carried
-    /// ([`ExchangeCounts::carried`](super::ExchangeCounts::carried)); 0 without a record.
+    /// Returns the exchanges per second that the server carried in the trial
+    /// ([`ExchangeCounts::carried`](super::ExchangeCounts::carried)); 0 without a load record.
     #[must_use]
     pub fn achieved_per_s(&self) -> f64 {
         self.load.as_ref().map_or(0.0, |load| load.completed_per_s)
     }
 
-    /// Returns the share of exchanges that were not completed on time, or were queued too long, 0
-    /// to 1; 1 without a record ([`ExchangeCounts::shortfall`](super::ExchangeCounts::shortfall)).
+    /// Returns the share of the trial's exchanges that were not completed on time, or were queued
+    /// too long, 0 to 1; 1 without a load record
+    /// ([`ExchangeCounts::shortfall`](super::ExchangeCounts::shortfall)).
     #[must_use]
     pub fn shortfall(&self) -> f64 {
         self.load.as_ref().map_or(1.0, |load| load.exchanges.shortfall())
     }
 
-    /// Returns the share of exchanges that waited in a queue which grew, 0 to 1: a part of the
-    /// shortfall.
+    /// Returns the share of the trial's exchanges that were on time but queued too long, 0 to 1: a
+    /// part of the shortfall.
     #[must_use]
     pub fn queued_too_long_share(&self) -> f64 {
         self.load.as_ref().map_or(0.0, |load| load.exchanges.queued_too_long_share())
     }
 
-    /// Returns true if the shortfall is at most `loss_percent`, and the trial is not void.
+    /// Returns true if the trial meets the plan's criterion: its shortfall (share of exchanges not
+    /// carried) is at most `loss_percent`, and it is not void.
     #[must_use]
     pub fn meets(&self, loss_percent: f64) -> bool {
         !self.is_void() && self.shortfall() * 100.0 <= loss_percent
@@ -201,7 +214,7 @@ impl TrialRecord {
             .then(|| load.exchanges.carried() as f64 / self.digest.server_cpu_s)
     }
 
-    /// Returns the exchanges carried per second that the generator's processor was busy.
+    /// Returns the exchanges carried in the trial per busy second of the generator's processor.
     #[must_use]
     pub fn exchanges_per_generator_cpu_s(&self) -> Option<f64> {
         let load = self.load.as_ref()?;
@@ -210,17 +223,19 @@ impl TrialRecord {
     }
 }
 
-/// Record of the end of a search for a server's highest rate.
+/// End of a search for a server's highest rate, as stored in the run's record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchEnd {
     /// Name of the server whose highest rate was searched.
     pub server: String,
-    /// Variant of the server whose highest rate was searched.
+    /// Variant of the server (the way in which it was run, such as `multi-threaded`) whose highest
+    /// rate was searched.
     pub variant: String,
     /// Number of the search's round, from 0.
     pub round: u32,
-    /// Rate offered in the trial that confirmed, in exchanges per second; `None` when none did.
+    /// Rate offered in the trial that confirmed the search's result, in exchanges per second;
+    /// `None` when none did.
     pub rate_per_s: Option<f64>,
     /// Reason why the search did not try higher rates.
     pub stop: SearchStopReason,
@@ -240,11 +255,11 @@ pub struct RunRecord {
     pub duration_s: f64,
     /// Environment of the run: machine and software.
     pub environment: Environment,
-    /// Ends of all searches that were not cut short, in the order of the run.
+    /// Ends of all searches for highest rates that were not cut short, in the order of the run.
     pub searches: Vec<SearchEnd>,
     /// Costs of flushes to the disks, in the order of the run.
     pub flushes: Vec<FlushCost>,
-    /// First starts of the run's servers, in their order.
+    /// Time and memory of each server's first start in the run.
     pub starts: Vec<Start>,
     /// True if the user ended the run before all its trials were done.
     pub is_interrupted: bool,
@@ -262,7 +277,8 @@ pub struct RunRecord {
 pub struct Start {
     /// Name of the server that was started.
     pub server: String,
-    /// Variant of the server that was started.
+    /// Variant of the server that was started: the way in which it was run, such as
+    /// `multi-threaded`.
     pub variant: String,
     /// Time from the start of the server's process until it answered a client, which sends a
     /// request every 50 ms, in seconds.
@@ -271,8 +287,8 @@ pub struct Start {
     pub rss_bytes: u64,
 }
 
-/// Cost at one moment of flushing a small append to the disk, which a durable store pays for each
-/// of its commits.
+/// Cost at one moment of flushing a small append to the disk (`fdatasync`), which a durable lease
+/// store pays for each of its commits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlushCost {
@@ -307,7 +323,7 @@ pub struct Environment {
     pub memory_bytes: u64,
     /// Hypervisor of the machine; empty when none is known.
     pub virtualization: String,
-    /// Connection of server and generator in the run: `veth`, `loopback` or [`NETWORK`].
+    /// Connection between server and generator in the run: `veth`, `loopback` or [`NETWORK`].
     pub topology: String,
     /// Version of Godwit that did the run.
     pub godwit: String,

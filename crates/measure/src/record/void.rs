@@ -77,9 +77,10 @@ impl fmt::Display for VoidReason {
 pub struct VoidRules {
     /// Largest share of exchanges whose first message may leave late, in percent.
     pub late_sends_percent: f64,
-    /// Largest share of messages that may be dropped at the generator's socket, in percent.
+    /// Largest share of messages that the kernel may drop at the generator's socket, in percent.
     pub socket_drops_percent: f64,
-    /// Largest share of messages that may be dropped at a processor's backlog, in percent.
+    /// Largest share of messages that may be dropped at a full processor backlog
+    /// (`net.core.netdev_max_backlog`), in percent.
     pub softnet_drops_percent: f64,
     /// Largest share of processor time that the hypervisor may take, in percent.
     pub steal_percent: f64,

@@ -23,7 +23,8 @@ pub struct RegressionPlan {
     pub name: String,
     /// Title of the plan in one line, for people.
     pub title: String,
-    /// Clocks by which every case of the plan is measured, in this order; at least one.
+    /// Clocks (real or virtual) by which every case of the plan is measured, in this order; at
+    /// least one.
     pub clocks: Vec<RegressionClock>,
     /// DCCP congestion controls (CCID 2 or 3) with which every case is measured, in this order; at
     /// least one.
@@ -32,28 +33,28 @@ pub struct RegressionPlan {
     pub carrier: RegressionCarrier,
     /// Size of a DCCP datagram, in bytes.
     pub datagram_bytes: usize,
-    /// Number of datagrams that the DCCP send queue holds.
+    /// Number of datagrams that the DCCP send queue holds (Linux's `tx_qlen`).
     pub tx_qlen: u16,
     /// Length of a run of a case, in seconds.
     pub seconds: f64,
-    /// Number of runs of each case with each clock and congestion control.
+    /// Number of runs of each case of the plan with each clock and congestion control.
     pub runs: u32,
-    /// Length of the single runs of a quick look, in seconds.
+    /// Length of the single runs in a quick look (`--quick`), in seconds.
     pub quick_seconds: f64,
     /// Cases that the plan measures; at least one.
     #[serde(rename = "case")]
     pub cases: Vec<CasePlan>,
 }
 
-/// Time that a run in real time takes to build and to remove its links, in seconds, in addition to
-/// its length.
+/// Time that a regression run in real time takes to build and to remove its links, in seconds, in
+/// addition to its length.
 const REAL_OVERHEAD_S: f64 = 0.8;
-/// Time that a run on a virtual clock takes, as a share of the run's length.
+/// Time that a regression run on a virtual clock takes, as a share of the run's length.
 const VIRTUAL_SHARE: f64 = 0.04;
 
 impl RegressionPlan {
-    /// Returns the seconds that the plan takes: a quick look with its one run of each, or `runs` of
-    /// each, the plan's own number if `runs` is `None`.
+    /// Returns the seconds that the plan takes: with `is_quick` one short run of each case, clock
+    /// and congestion control; else `runs` of each, or the plan's own number if `runs` is `None`.
     #[must_use]
     pub fn forecast_s(&self, is_quick: bool, runs: Option<u32>) -> f64 {
         let (runs, seconds) = if is_quick {
@@ -97,20 +98,20 @@ pub struct CasePlan {
     pub title: String,
     /// Time that a packet takes in each direction over a link of the case.
     pub delay: LinkDelay,
-    /// Rate of the line of the case's links; without it there is no limit.
+    /// Rate of the line of the case's emulated links; without it there is no limit.
     #[serde(default)]
     pub rate: Option<LineRate>,
-    /// Bytes that a frame takes on the line beyond its header and content.
+    /// Bytes that a frame takes on the emulated line beyond its header and content.
     #[serde(default)]
     pub overhead_bytes: u32,
     /// Share of packets that are lost in each direction over a link of the case, in percent.
     #[serde(default)]
     pub loss_percent: Option<f64>,
-    /// True if the case has two links with a router between them.
+    /// True if the case has two emulated links with a router between them.
     #[serde(default, rename = "routed")]
     pub is_routed: bool,
-    /// Rates that runs of DCCP's CCID 3 reached with Linux in 2007, in Mbit/s; empty where there
-    /// were none.
+    /// Rates that runs of DCCP's CCID 3 reached between Linux machines in 2007, in Mbit/s; empty
+    /// where there were none.
     #[serde(default)]
     pub linux_2007_mbps: Vec<f64>,
     /// Least and largest accepted mean rate of DCCP's CCID 3, in Mbit/s; without it the case is not
@@ -123,9 +124,9 @@ pub struct CasePlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RegressionClock {
-    /// Real clock, for runs over links between network namespaces; needs root.
+    /// Real clock, for regression runs over links between network namespaces; needs root.
     Real,
-    /// Virtual clock of a simulation, which runs as fast as the processor can.
+    /// Virtual clock of a simulation, in which a run takes a small share of its length.
     Virtual,
 }
 
@@ -146,7 +147,7 @@ impl RegressionClock {
 pub enum RegressionCarrier {
     /// IP packets with protocol number 33 (DCCP).
     Raw,
-    /// UDP packets (RFC 6773).
+    /// Carrier UDP: DCCP packets inside of UDP datagrams (RFC 6773).
     Udp,
 }
 

@@ -20,7 +20,7 @@ pub struct LinkDelay {
 }
 
 impl LinkDelay {
-    /// Returns the delay of the link as written in the plan.
+    /// Returns the link's delay as written in the plan.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words
@@ -60,7 +60,7 @@ pub struct LineRate {
 }
 
 impl LineRate {
-    /// Returns the rate of the line as written in the plan.
+    /// Returns the line's rate as written in the plan, with its unit.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words

@@ -1,6 +1,6 @@
-//! The search for the highest rate at which a server still meets the criterion: coarse growth,
-//! bisection, confirmation. The search requests trials and receives their outcomes; the lab runs
-//! the trials.
+//! Search for the highest rate at which a server still meets the plan's criterion (largest share of
+//! missed exchanges): coarse growth, bisection, confirmation. The search requests trials and
+//! receives their outcomes; the lab runs the trials.
 //!
 //! A single miss on a shared machine may be the machine's. So the search tries the lowest missed
 //! rate a second time when everything below it was met, and reports no rate that a confirming trial
@@ -25,7 +25,8 @@ const MET_BEFORE_DOUBT: u32 = 2;
 /// Number of rates in a row, each below what the server completed at a higher offer, whose miss
 /// shows that the server loses at every rate. One or two misses may be the machine's.
 const MISSED_WITHOUT_LOAD: u32 = 3;
-/// Largest number of confirming trials between the confirmed rate and the lowest missed one.
+/// Largest number of confirming trials between the confirmed rate and the lowest missed rate of a
+/// search.
 const RAISES: u32 = 3;
 /// Least rate that a search tries, in exchanges per second.
 const LEAST_PER_S: f64 = 1.0;
@@ -33,9 +34,9 @@ const LEAST_PER_S: f64 = 1.0;
 /// Outcome of a trial that a search requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialOutcome {
-    /// The server met the criterion in the trial.
+    /// The server met the plan's criterion (missed few enough exchanges) in the trial.
     Met,
-    /// The server missed the criterion in the trial.
+    /// The server missed more exchanges in the trial than the plan's criterion allows.
     Missed,
     /// The trial was void and is no evidence about the server.
     Void,
@@ -79,15 +80,17 @@ pub struct SearchResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchStopReason {
-    /// The server missed the criterion at a rate above the one found.
+    /// The server missed the plan's criterion (largest share of missed exchanges) at a rate above
+    /// the one found.
     Server,
-    /// The server met the criterion at the highest rate that the plan allows.
+    /// The server met the plan's criterion (largest share of missed exchanges) at the highest rate
+    /// that the plan allows (`search.max_per_s`).
     MaxRate,
     /// Trials at higher rates stayed void: the figure is a lower bound. Without a figure, the last
     /// trials were void.
     Void,
-    /// The lab hurried the search before it met a limit: the figure is a lower bound. Without a
-    /// figure, the time was up before there was one.
+    /// The time of the run was up before the search reached the server's limit: the figure is a
+    /// lower bound. Without a figure, there was no confirmed rate yet.
     Hurried,
     /// The server met no rate, or missed every confirming trial.
     #[default]
@@ -102,7 +105,7 @@ pub enum SearchStopReason {
 struct Barrier {
     rate_per_s: f64,
     is_void: bool,
-    /// True if a second trial also missed the rate (a void one is not tried again).
+    /// True if a second trial also missed the rate (a void trial is not tried again).
     is_certain: bool,
     /// Number of trials met below this rate since the search found it.
     met_since: u32,
@@ -140,7 +143,8 @@ pub struct Search {
     retests: u32,
     /// Most exchanges per second completed in any trial of the search.
     completed_per_s: f64,
-    /// Number of rates missed in a row that were below the completed rate of trials at higher ones.
+    /// Number of rates missed in a row that were below the rate completed in trials at higher
+    /// rates.
     missed_without_load: u32,
     voids_in_a_row: u32,
     trials: u32,
@@ -221,10 +225,6 @@ impl Search {
 
     /// Takes the outcome of the trial that [`Search::next_step`] requested, in which
     /// `completed_per_s` exchanges per second were completed on time.
-    ///
-    /// # Panics
-    ///
-    /// When the search is over.
     pub fn report_completed(&mut self, outcome: TrialOutcome, completed_per_s: f64) {
         let SearchStep::Probe(probe) = self.next_step() else { panic!("the search is over") };
         self.trials += 1;
@@ -253,7 +253,8 @@ impl Search {
         }
     }
 
-    /// Records whether a miss of `rate_per_s` can be due to load at all.
+    /// Records whether a miss of `rate_per_s` can be due to load at all: the server may have
+    /// completed more in a trial at a higher rate.
     fn record_load(&mut self, rate_per_s: f64, outcome: TrialOutcome, completed_per_s: f64) {
         match outcome {
             TrialOutcome::Met => self.missed_without_load = 0,
@@ -267,7 +268,8 @@ impl Search {
         }
     }
 
-    /// Returns true if the server misses the criterion at every rate.
+    /// Returns true if the server misses more exchanges than the plan's criterion allows at every
+    /// rate.
     fn loses_at_every_rate(&self) -> bool {
         self.met_per_s == 0.0 && self.missed_without_load >= MISSED_WITHOUT_LOAD
     }
@@ -411,7 +413,7 @@ impl Search {
     }
 
     /// Continues the search above a confirmed rate while the gap up to the lowest missed rate is
-    /// wide, `left` times at most.
+    /// wide, with at most `left` confirming trials.
     fn raise(&mut self, confirmed_per_s: f64, left: u32) {
         let room =
             self.barriers.last().map_or(0.0, |barrier| barrier.rate_per_s / confirmed_per_s - 1.0);
@@ -424,7 +426,7 @@ impl Search {
         };
     }
 
-    /// Records a rate that the server did not meet in a longer trial.
+    /// Records a rate that the server did not meet in a confirming trial.
     fn add_barrier(&mut self, rate_per_s: f64, outcome: TrialOutcome) {
         let is_void = outcome == TrialOutcome::Void;
         self.barriers.push(Barrier { rate_per_s, is_void, is_certain: true, met_since: 0 });

@@ -1,4 +1,4 @@
-//! The search against simulated servers.
+//! Tests of the search for the highest rate against simulated servers.
 
 use base::Random;
 
@@ -43,7 +43,8 @@ fn up_to(limit_per_s: f64) -> impl FnMut(SearchTrial) -> TrialOutcome {
     }
 }
 
-/// Returns a limit between 50 and 900,000 per second, evenly on a logarithmic scale.
+/// Returns a random capacity of a server between 50 and 900,000 exchanges per second, evenly on a
+/// logarithmic scale.
 fn any_limit(random: &mut Random) -> f64 {
     50.0 * (18_000.0_f64).powf(random.unit())
 }

@@ -185,7 +185,8 @@ pub fn noise_floor(pairs: &[(f64, f64)]) -> Option<NoiseFloor> {
 
 #[cfg(test)]
 mod tests {
-    //! Expected values computed with SciPy 1.17.1 (`stats.t`, `stats.gmean`, `stats.trim_mean`).
+    //! Expected values of the statistics, computed with SciPy 1.17.1 (`stats.t`, `stats.gmean`,
+    //! `stats.trim_mean`).
 
     use base::Random;
 

@@ -172,7 +172,7 @@ mod tests {
         assert!((got / expected - 1.0).abs() < 1e-9, "{got} is not {expected}");
     }
 
-    /// Nine runs with one that went wrong.
+    /// Rates of nine runs, of which one went wrong.
     const RUNS: [f64; 9] =
         [41_230.0, 40_120.0, 43_510.0, 39_990.0, 42_040.0, 41_870.0, 28_700.0, 44_020.0, 40_760.0];
     const OTHERS: [f64; 9] =

@@ -1,4 +1,5 @@
-//! Judgment of a suite's rows: verdicts on targets from the summaries of its plans.
+//! Judgment of the rows of a suite's table: verdicts on targets, from the summaries of the suite's
+//! plans.
 
 use super::{
     FigureKind, PartResult, RowPlan, RowResult, SUITE_SCHEMA, Suite, SuiteSummary, SummaryLine,
@@ -11,7 +12,7 @@ use crate::summary::{Bottleneck, Ratio, RoundResult, RunSummary, ServerResult};
 /// Factor within which a point of the load curve represents a load that a target names.
 const NEAR: f64 = 1.25;
 
-/// Value of a figure that a target judges, with its interval if it has one.
+/// Value of a figure that a target of a suite judges, with its interval if it has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct FigureEstimate {
     value: f64,
@@ -182,7 +183,8 @@ fn row_figure(row: &RowPlan, summary: &RunSummary) -> Result<FigureEstimate, Str
     }
 }
 
-/// Returns the first start of the servers of a line; the fastest of several variants.
+/// Returns the first start of the server of a line (a server as configured); the fastest one if
+/// there are several variants.
 fn start<'s>(line: &str, summary: &'s RunSummary) -> Result<&'s Start, String> {
     let of_line = summary.starts.iter().filter(|start| start.server == line && start.took_s > 0.0);
     of_line
@@ -190,7 +192,8 @@ fn start<'s>(line: &str, summary: &'s RunSummary) -> Result<&'s Start, String> {
         .ok_or_else(|| format!("the time of no start of {line} was measured"))
 }
 
-/// Returns the ratio of a row's two lines, whichever of them is above the other in the summary.
+/// Returns the ratio of the two lines of a suite's row, whichever of them is above the other in the
+/// summary.
 fn ratio(
     row: &RowPlan,
     summary: &RunSummary,
@@ -210,7 +213,7 @@ fn ratio(
         .ok_or_else(|| format!("no round has a figure of both {} and {}", row.of, row.to))
 }
 
-/// Returns the cause of the ratio of the row's two lines, if it was not the servers.
+/// Returns the cause of the ratio of the two lines of a suite's row, if it was not the servers.
 fn bottleneck(row: &RowPlan, summary: &RunSummary) -> Option<Bottleneck> {
     let is_between = |r: &&Ratio| {
         let names = (r.server.as_str(), r.to.as_str());
@@ -219,7 +222,7 @@ fn bottleneck(row: &RowPlan, summary: &RunSummary) -> Option<Bottleneck> {
     summary.ratios.iter().find(is_between)?.bottleneck
 }
 
-/// Compares the results of two generators with the same server.
+/// Compares the results of two load generators with the same server.
 fn generators(of: &ServerResult, to: &ServerResult) -> Result<FigureEstimate, String> {
     let pair = |above: &RoundResult| {
         let below = to.rounds.iter().find(|below| below.round == above.round)?;
@@ -231,8 +234,8 @@ fn generators(of: &ServerResult, to: &ServerResult) -> Result<FigureEstimate, St
         .ok_or_else(|| format!("no round has generators of both {} and {}", of.server, to.server))
 }
 
-/// Returns the share of the limit responder's rate that `of` reached: round by round if both have
-/// rounds, else of the figures.
+/// Returns the share of the rate of the limit responder (a program that returns every datagram)
+/// that `of` reached: round by round if both have rounds, else of the figures.
 fn share_of_limit(of: &ServerResult, summary: &RunSummary) -> Result<FigureEstimate, String> {
     let pairs = pairs_with_limit(of, summary, |round| Some(round.leases_per_s))?;
     let share =
@@ -250,7 +253,8 @@ fn share_per_cpu_second(of: &ServerResult, summary: &RunSummary) -> Result<Figur
     })
 }
 
-/// Returns the pairs of a figure of `of` and of the limit responder, for each round that both have.
+/// Returns the pairs of a figure of the line `of` (a server as configured) and of the limit
+/// responder (a program that returns every datagram), for each round that both have.
 fn pairs_with_limit(
     of: &ServerResult,
     summary: &RunSummary,
@@ -262,7 +266,8 @@ fn pairs_with_limit(
     Ok(of.rounds.iter().filter_map(pair).collect())
 }
 
-/// Compares latencies at half of the highest rate of `to`, with the load of `of` nearest to it.
+/// Compares latencies of the lines `of` and `to` at half of the highest rate of `to`, with the load
+/// of `of` nearest to it.
 fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<FigureEstimate, String> {
     let half = to.latency_half.and_then(|at| Some((at.offered_per_s, at.latency.p99_us?)));
     let (half_per_s, half_us) =
@@ -278,8 +283,8 @@ fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<FigureEs
     Ok(FigureEstimate { value: us / half_us, interval: None, bottleneck: None })
 }
 
-/// Returns the highest offered rate over the limit responder's. A generator that is late makes its
-/// trial void, and a void trial is not in the curve.
+/// Returns the highest offered rate over the limit responder's highest rate. A generator that is
+/// late makes its trial void, and a void trial is not in the curve.
 fn offered_over_limit(summary: &RunSummary) -> Result<FigureEstimate, String> {
     let limit = summary.limit.as_ref().ok_or("the limit responder was not measured")?;
     let highest = limit.curve.iter().map(|point| point.offered_per_s).fold(0.0, f64::max);

@@ -15,7 +15,7 @@ use crate::summary::ServerResult;
 /// Value of the field `schema` in a [`SuiteSummary`].
 pub const SUITE_SCHEMA: &str = "godwit.suite.v1";
 
-/// Suite that has been read: plans to run, and rows that judge their figures.
+/// Suite that has been read: plans to run, and rows of a table that judge their figures by targets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
@@ -26,7 +26,7 @@ pub struct Suite {
     /// Plans of the suite, in the order in which they are run.
     #[serde(rename = "part")]
     pub parts: Vec<SuitePart>,
-    /// Figures of the suite with their targets, in the order of the page.
+    /// Rows of the suite's table, figures with their targets, in the order of the page.
     #[serde(rename = "row", default)]
     pub rows: Vec<RowPlan>,
 }
@@ -37,37 +37,39 @@ pub struct Suite {
 pub struct SuitePart {
     /// Name of the plan in the suite.
     pub plan: String,
-    /// Time budget of the plan, in seconds; `None` for the plan's own.
+    /// Time budget of the plan in the suite, in seconds; `None` for the plan's own.
     #[serde(default)]
     pub time_budget_s: Option<f64>,
-    /// Time budget of the plan in a quick run, in seconds; 0 leaves the plan out of it.
+    /// Time budget of the plan in a quick run (`--quick`) of the suite, in seconds; 0 leaves the
+    /// plan out of it.
     #[serde(default)]
     pub quick_time_budget_s: Option<f64>,
-    /// Most rounds of the plan in a quick run; 0 leaves the plan out of it.
+    /// Most rounds of the plan in a quick run (`--quick`) of the suite; 0 leaves the plan out of
+    /// it.
     #[serde(default)]
     pub quick_rounds: Option<u32>,
-    /// True if a quick run also shortens the plan's trials as in its own quick look
-    /// ([`crate::Plan::quicken`]).
+    /// True if a quick run (`--quick`) of the suite also shortens the plan's trials as for the plan
+    /// alone ([`crate::Plan::quicken`]).
     #[serde(default)]
     pub quick_look: bool,
-    /// Servers of the plan in a quick run; empty for the plan's own.
+    /// Servers of the plan in a quick run (`--quick`) of the suite; empty for the plan's own.
     #[serde(default)]
     pub quick_servers: Vec<String>,
 }
 
 impl SuitePart {
-    /// Returns true if a quick run of the suite includes the plan.
+    /// Returns true if a quick run (`--quick`) of the suite includes the plan.
     #[must_use]
     pub fn has_quick_run(&self) -> bool {
         self.quick_time_budget_s != Some(0.0) && self.quick_rounds != Some(0)
     }
 }
 
-/// Figure that has a target, or a target that is not measured.
+/// Row of a suite's table: a figure with its target, or a target whose figure is not measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowPlan {
-    /// Subject of the row of the suite's table, for people.
+    /// Name of the row of the suite's table, for people.
     pub name: String,
     /// Name of the plan whose summary has the row's figure.
     #[serde(default)]
@@ -75,25 +77,26 @@ pub struct RowPlan {
     /// Kind of the figure that the row judges.
     #[serde(default)]
     pub figure: FigureKind,
-    /// Name of the line of the summary whose figure the row judges.
+    /// Name of the line (a server as configured) of the plan's result whose figure the row of the
+    /// suite's table judges.
     #[serde(default)]
     pub of: String,
-    /// Name of the line that the row's figure is divided by, if it is a ratio.
+    /// Name of the line of the plan's result that the row's figure is divided by, if it is a ratio.
     #[serde(default)]
     pub to: String,
-    /// Load for [`FigureKind::Goodput`], as a multiple of the line's highest rate.
+    /// Offered load for [`FigureKind::Goodput`], as a multiple of the line's highest rate.
     #[serde(default)]
     pub fraction: f64,
     /// Difference of leases between the lines `of` and `to`, for [`FigureKind::BytesPerLease`].
     #[serde(default)]
     pub leases: f64,
-    /// Least value of the figure that meets the target.
+    /// Least value of the row's figure that meets the target.
     #[serde(default)]
     pub at_least: Option<f64>,
-    /// Largest value of the figure that meets the target.
+    /// Largest value of the row's figure that meets the target.
     #[serde(default)]
     pub at_most: Option<f64>,
-    /// True if the row states its figure without a target.
+    /// True if the row of the suite's table states its figure without a target.
     #[serde(default)]
     pub is_stated: bool,
     /// Reason why the lab does not measure the row's figure.
@@ -105,36 +108,41 @@ pub struct RowPlan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
-    /// Ratio of the highest rates of two lines.
+    /// Ratio of the highest rates of two lines (servers as configured) of a plan's result.
     #[default]
     LeasesPerSecond,
-    /// Ratio of the leases per processor second of two lines.
+    /// Ratio of the leases per processor second of two lines (servers as configured) of a plan's
+    /// result.
     LeasesPerCpuSecond,
-    /// Ratio of two lines' exchanges per second that the generators' processors were busy.
+    /// Ratio of two lines' exchanges per busy second of the generators' processors.
     ExchangesPerGeneratorCpuSecond,
-    /// Highest rate of a line over the limit responder's.
+    /// Highest rate of a line (a server as configured) over the rate of the limit responder, a
+    /// program that returns every datagram.
     ShareOfLimit,
-    /// Leases per processor second of a line over the limit responder's.
+    /// Leases per processor second of a line (a server as configured) over those of the limit
+    /// responder, a program that returns every datagram.
     ShareOfLimitPerCpuSecond,
-    /// Ratio of the 99 % latencies of two lines, each at about half of the line's own highest rate.
+    /// Ratio of the latencies that 99 % of the exchanges of two lines do not exceed, each at about
+    /// half of the line's own highest rate.
     LatencyAtHalf,
-    /// Ratio of the 99 % latencies of two lines at an equal rate: about half of the highest rate of
-    /// the line `to`.
+    /// Ratio of the latencies that 99 % of the exchanges of two lines do not exceed, at an equal
+    /// rate: about half of the highest rate of the line `to`.
     LatencyAtSameRate,
-    /// Highest rate that the generator offered on time and the limit responder `of` did not answer
-    /// in full, over the highest rate that it did answer.
+    /// Highest rate that the generator offered on time and that the limit responder `of` (a program
+    /// that returns every datagram) did not answer in full, over the highest rate that it did
+    /// answer.
     OfferedOverLimit,
-    /// Ratio of the times that two lines took to start. If the row has a least value, `of` is the
-    /// slower line.
+    /// Ratio of the times that the servers of two lines took to start. If the row has a least
+    /// value, `of` is the slower line.
     StartUp,
-    /// Resident memory of the line `of` after its start beyond that of `to`, in bytes for each of
-    /// `leases`.
+    /// Resident memory of the server of line `of` after its start beyond that of `to`, in bytes for
+    /// each of `leases`.
     BytesPerLease,
-    /// Exchanges of a line completed on time at a multiple of its highest rate, over the highest
-    /// rate.
+    /// Exchanges that the server of a line completed on time at a multiple of its highest rate,
+    /// over the highest rate.
     Goodput,
-    /// Time until clients of a line that all come at once have a lease, over the time that the
-    /// highest rate needs for as many.
+    /// Time until the clients of a line's server, which all come at once, have a lease, over the
+    /// time that the highest rate needs for as many.
     Avalanche,
 }
 
@@ -176,9 +184,9 @@ pub struct SuiteSummary {
     pub started: String,
     /// Length of the suite's run, in seconds.
     pub duration_s: f64,
-    /// True if the suite's run was shortened for a first look.
+    /// True if the suite's run was shortened for a first look (`--quick`).
     pub is_quick: bool,
-    /// Figures of the suite against their targets.
+    /// Rows of the suite's table: figures against their targets.
     pub rows: Vec<RowResult>,
     /// Results of each plan of the suite.
     pub parts: Vec<PartResult>,
@@ -187,32 +195,33 @@ pub struct SuiteSummary {
 /// Result of one row of the suite's table: a figure against its target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RowResult {
-    /// Subject of the row, as in [`RowPlan::name`].
+    /// Name of the row of the suite's table, as in [`RowPlan::name`].
     pub name: String,
-    /// Lines and plan that the figure comes from, for people.
+    /// Plan and lines of its result that the row's figure comes from, for people.
     pub of: String,
-    /// Target of the figure for people, such as `≥ 12`.
+    /// Target of the row's figure for people, such as `≥ 12`.
     pub target: String,
     /// Value of the row's figure; `None` when it was not measured.
     pub value: Option<f64>,
-    /// Lower end of the figure's 95 % interval, if it has one.
+    /// Lower end of the 95 % interval of the row's figure, if it has one.
     pub low: Option<f64>,
-    /// Upper end of the figure's 95 % interval, if it has one.
+    /// Upper end of the 95 % interval of the row's figure, if it has one.
     pub high: Option<f64>,
-    /// Verdict on the figure's target.
+    /// Verdict whether the row's figure meets its target.
     pub verdict: TargetVerdict,
     /// Reason why the row has no figure, or no verdict.
     pub note: String,
 }
 
 impl RowResult {
-    /// Returns both ends of the figure's 95 % interval, if it has one.
+    /// Returns both ends of the 95 % interval of the row's figure, if it has one.
     #[must_use]
     pub fn ends(&self) -> Option<(f64, f64)> {
         self.low.zip(self.high)
     }
 
-    /// Returns the verdict on the target for people, with its basis if that is not an interval.
+    /// Returns the verdict on the row's target for people, with its basis if that is not an
+    /// interval.
     #[must_use]
     pub const fn words(&self) -> &'static str {
         match (self.verdict, self.low.is_some() && self.high.is_some()) {
@@ -231,24 +240,24 @@ impl RowResult {
     }
 }
 
-/// Verdict on the target of a figure, as far as the data supports it.
+/// Verdict on the target of a row's figure, as far as the data supports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetVerdict {
-    /// The figure was not measured.
+    /// The row's figure was not measured.
     #[default]
     NotMeasured,
-    /// The figure and its whole interval meet the target.
+    /// The row's figure and its whole interval meet the target.
     Met,
-    /// The figure meets the target; there is no interval, or it reaches beyond the target.
+    /// The row's figure meets the target; there is no interval, or it reaches beyond the target.
     MetByFigure,
-    /// The figure misses the target; there is no interval, or it reaches beyond the target.
+    /// The row's figure misses the target; there is no interval, or it reaches beyond the target.
     MissedByFigure,
-    /// The figure and its whole interval miss the target.
+    /// The row's figure and its whole interval miss the target.
     Missed,
-    /// The limit of kernel and generator determined the figure, not the servers.
+    /// The kernel and generator, not the servers, determined the row's figure.
     NotJudged,
-    /// The row states its figure without a target.
+    /// The row of the suite's table states its figure without a target.
     Stated,
 }
 
@@ -266,22 +275,24 @@ pub struct PartResult {
     /// Warnings that the page of the plan has for the reader.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Servers of the plan with their rates.
+    /// Lines of the plan's result, one per server as configured, with their rates.
     pub lines: Vec<SummaryLine>,
 }
 
-/// Short form of one line of a plan's summary.
+/// Line of a plan's result in short: a server as configured, with its main figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SummaryLine {
-    /// Name of the line's server; `limit` for the limit responder.
+    /// Name of the line's server; `limit` for the limit responder, a program that returns every
+    /// datagram.
     pub server: String,
-    /// Variant of the server that the figures belong to.
+    /// Variant of the server that the figures belong to: the way in which it was run, such as
+    /// `multi-threaded`.
     pub variant: String,
     /// Highest rate of the server, in leases per second.
     pub leases_per_s: Option<f64>,
     /// Leases per processor second of the server.
     pub leases_per_cpu_s: Option<f64>,
-    /// Latency that 99 % of the exchanges do not exceed at about half of the line's highest rate,
+    /// Latency that 99 % of the exchanges do not exceed at about half of the server's highest rate,
     /// in microseconds.
     pub p99_half_us: Option<f64>,
 }
@@ -317,7 +328,7 @@ impl Suite {
             .join("\n"))
     }
 
-    /// Returns the conflict between the keys of `row`, if there is any.
+    /// Returns the conflict between the keys of `row` of the suite, if there is any.
     fn problem(&self, row: &RowPlan) -> Option<String> {
         let wrong = |what: &str| Some(format!("row \"{}\": {what}", row.name));
         let targets = [row.at_least.is_some(), row.at_most.is_some(), row.is_stated];

@@ -6,17 +6,19 @@ use super::ServerResult;
 use crate::record::{RunRecord, SearchEnd, TrialRecord, VoidReason};
 use crate::search::SearchStopReason;
 
-/// Share of the limit responder's rate from which the measured rate is the responder's limit: the
-/// responder does next to nothing for an exchange, so no server comes as near by its own speed.
+/// Share of the rate of the limit responder (a program that returns every datagram) from which a
+/// measured rate is bounded by kernel and generator: the responder does next to nothing for an
+/// exchange, so no server comes as near by its own speed.
 const LIMIT_SHARE: f64 = 0.9;
 
-/// Bottleneck of a search for the highest rate, other than the server.
+/// Bottleneck of a search for a server's highest rate that is not the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bottleneck {
-    /// The generator: trials at higher rates were void, as it could not offer more.
+    /// Load generator: trials at higher rates were void, as it could not offer more.
     Generator,
-    /// The kernel and generator: the limit responder reached hardly more with both.
+    /// Kernel and generator: the limit responder, a program that returns every datagram,
+    /// reached hardly more with both.
     Limit,
 }
 
@@ -50,7 +52,8 @@ impl Bottleneck {
         (2 * stopped > ends.len() && is_generator).then_some(Self::Generator)
     }
 
-    /// Returns the bottleneck of the server of `result`, whose share of the limit is known.
+    /// Returns the bottleneck of the server of `result`, whose share of the rate of the limit
+    /// responder (a program that returns every datagram) is known.
     pub(super) fn from_limit_share(result: &ServerResult) -> Option<Self> {
         let is_at_limit = result.share_of_limit.is_some_and(|share| share >= LIMIT_SHARE);
         result.bottleneck.or_else(|| is_at_limit.then_some(Self::Limit))

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use super::{CurvePoint, LatencyAt};
 use crate::record::{ExchangeCounts, LatencySummary, LoadRecord, TrialRecord};
 
-/// Factor of the lowest rate of a group up to which a rate belongs to the same point of the curve.
+/// Factor of the lowest rate of a group of trials up to which a trial's rate belongs to the same
+/// point of the load curve.
 const SAME_RATE: f64 = 1.02;
 /// Range of fractions of a server's highest rate that count as half of it.
 const ABOUT_HALF: core::ops::RangeInclusive<f64> = 0.35..=0.65;
 
-/// Returns the load curve of the trials that count, ascending by offered rate.
+/// Returns the load curve (completed over offered rate) of the trials that count, ascending by
+/// offered rate.
 pub(super) fn curve(trials: &[&TrialRecord]) -> Vec<CurvePoint> {
     let mut counted: Vec<&TrialRecord> =
         trials.iter().copied().filter(|trial| !trial.is_void()).collect();

@@ -15,8 +15,8 @@ use crate::statistics::{
 
 /// Share of processor time stolen by the hypervisor from which the summary warns, in percent.
 const STEAL_WARNING_PERCENT: f64 = 5.0;
-/// Share of the limit responder's rate above which the summary warns that the limit may have
-/// bounded the rate.
+/// Share of the rate of the limit responder (a program that returns every datagram) above which the
+/// summary warns that kernel and generator may have bounded a server's rate.
 const LIMIT_WARNING_SHARE: f64 = 0.8;
 
 /// Judges the records of a run and returns its summary. Equal records give an equal summary in any
@@ -85,7 +85,7 @@ pub fn digest(run: &RunRecord, trials: &[TrialRecord]) -> RunSummary {
     summary
 }
 
-/// Counts leases granted to two clients at a time, by server.
+/// Counts leases that a server granted to two clients at a time, by server.
 fn conflicts(trials: &[&TrialRecord]) -> BTreeMap<String, u64> {
     let mut conflicts = BTreeMap::new();
     for trial in trials {
@@ -97,7 +97,8 @@ fn conflicts(trials: &[&TrialRecord]) -> BTreeMap<String, u64> {
     conflicts
 }
 
-/// Returns the first avalanche of a server in which every client got a lease.
+/// Returns the first avalanche (a trial in which all clients come at once) of a server in which
+/// every client got a lease.
 fn avalanche(trials: &[&TrialRecord], result: &ServerResult) -> Option<AvalancheResult> {
     let is_it = |trial: &&&TrialRecord| {
         trial.purpose == Purpose::Avalanche
@@ -133,8 +134,8 @@ fn profiles(trials: &[&TrialRecord], results: &[ServerResult]) -> Vec<ServerProf
     profiles
 }
 
-/// Returns the position of the server in the plan; lines of their own (`godwit-none`) come after
-/// their server, unknown ones at the end.
+/// Returns the position of the server in the plan; further lines of a server (`godwit-none`) come
+/// after it, unknown ones at the end.
 fn server_position(servers: &[String], name: &str) -> usize {
     let is_of = |server: &String| {
         name.strip_prefix(server.as_str())
@@ -147,8 +148,8 @@ fn server_position(servers: &[String], name: &str) -> usize {
         .unwrap_or(servers.len())
 }
 
-/// Returns the limit responder's result: the median of its confirmed rates, else the highest rate
-/// that it achieved in any trial that met the criterion.
+/// Returns the result of the limit responder (a program that returns every datagram): the median of
+/// its confirmed rates, else the highest rate that it achieved in any trial that met the criterion.
 fn limit(trials: &[&TrialRecord], run: &RunRecord) -> Option<LimitResult> {
     let loss_percent = run.plan.search.loss_percent;
     let rounds = server::rounds(trials, loss_percent);
@@ -189,8 +190,8 @@ fn runs_done(run: &RunRecord, results: &[ServerResult], limit: Option<&LimitResu
     all.map(|runs| runs.len() as u32).min().unwrap_or(0)
 }
 
-/// Returns the ratios of every two servers, round by round; if stores are measured, of servers with
-/// an equal store; if features are measured, of each feature over its baseline.
+/// Returns the ratios of every two servers' figures, round by round; if stores are measured, of
+/// servers with an equal store; if features are measured, of each feature over its baseline.
 ///
 /// In rounds that begin where the last one ended, a rate is known to within the search's
 /// resolution, alike in every round, which the spread of the rounds does not show: the resolution
@@ -251,8 +252,8 @@ fn pairs_of_runs(
     above.runs.iter().filter_map(pair).collect()
 }
 
-/// Returns the noise floor from neighboring rounds of the same server and variant, which measured
-/// the same thing twice.
+/// Returns the noise floor: the differences between neighboring rounds of the same server and
+/// variant, which measured the same twice.
 fn noise(
     by_server: &BTreeMap<&str, Vec<&TrialRecord>>,
     results: &[ServerResult],

@@ -1,4 +1,4 @@
-//! Counters of the kernel during a trial, as part of the trial's row.
+//! Counters of the kernel during a trial, as part of the trial's row in the report's table.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +8,20 @@ use crate::record::{SideCounts, TrialRecord};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KernelCounts {
-    /// Counts of the kernel on the server's side.
+    /// Counts of the server's interface, network and processes in the trial.
     pub server: SideCounts,
-    /// Counts of the kernel on the generator's side, from the first sample with the generator until
-    /// it ended.
+    /// Counts of the generator's interface, network and processes, from the first sample with the
+    /// generator until it ended.
     pub generator: SideCounts,
     /// Number of datagrams dropped at the generator's sockets in the trial.
     pub generator_socket_drops: u64,
     /// Number of packets dropped at a full processor backlog in the trial.
     pub softnet_drops: u64,
-    /// Number of times in the trial that a processor left packets for later.
+    /// Number of times in the trial that a processor stopped receiving with packets left over
+    /// (`time_squeeze` in `/proc/net/softnet_stat`).
     pub softnet_squeezes: u64,
-    /// Share of the server's processors' time, stolen time left out, that went into software
-    /// interrupts, 0 to 1.
+    /// Share of the time of the server's processors that went into software interrupts in the
+    /// trial, 0 to 1; time taken by the hypervisor is left out.
     pub softirq_share: f64,
 }
 

@@ -4,26 +4,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{LoadTimeline, MachineSample, Purpose, TrialRecord, server_cpu_s};
 
-/// Trial whose course the summary shows by intervals of about a second.
+/// Trial whose counts the summary has by intervals of about a second: how the server's pool ran
+/// out, or how a steady load went.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LongTrial {
     /// Name of the server that the trial loaded.
     pub server: String,
-    /// Variant of the server that the trial loaded.
+    /// Variant of the server that the trial loaded: the way in which it was run, such as
+    /// `multi-threaded`.
     pub variant: String,
-    /// Position of this long trial in the run.
+    /// Number of this trial among all trials of the run.
     pub trial: u32,
     /// Purpose of the trial within its run.
     pub purpose: Purpose,
     /// Rate of the trial, in exchanges offered per second.
     pub offered_per_s: f64,
-    /// Number of free addresses in the pool, if the trial was to use it up.
+    /// Number of free addresses in the server's pool, if the trial was to use it up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool_size: Option<u32>,
     /// Length of an interval of the trial, in seconds.
     pub interval_s: f64,
-    /// Intervals of the trial, from the first due time until the last event.
+    /// Intervals of the trial, from the due time of the first exchange until the last event.
     pub points: Vec<LongTrialPoint>,
 }
 
@@ -36,10 +38,10 @@ pub struct LongTrialPoint {
     /// Number of exchanges that were completed on time in the interval.
     pub completed: u64,
     /// Number of exchanges that the server rejected in the interval by an answer without a lease:
-    /// instead of the offer, and of the grant.
+    /// instead of the offer, and instead of the grant (ACK, REPLY).
     pub rejected: [u64; 2],
     /// Number of exchanges that came due in the interval and were lost: without an offer, and
-    /// without the grant.
+    /// without the grant (ACK, REPLY).
     pub unanswered: [u64; 2],
     /// Number of processors that the server kept busy in the interval; `None` when unknown.
     pub server_cpus_busy: Option<f64>,
@@ -50,15 +52,15 @@ pub struct LongTrialPoint {
 }
 
 impl LongTrial {
-    /// Returns the seconds from the first due time to the first interval for which `is_so` is true;
-    /// `None` when there is none.
+    /// Returns the seconds from the due time of the first exchange to the first interval for which
+    /// `is_so` is true; `None` when there is none.
     #[must_use]
     pub fn first_s(&self, is_so: impl Fn(&LongTrialPoint) -> bool) -> Option<f64> {
         Some(self.points.iter().position(is_so)? as f64 * self.interval_s)
     }
 
     /// Returns the time at which the server assigns the pool's last address, if no client gets two
-    /// and none is left over, in seconds from the first due time.
+    /// and none is left over, in seconds from the due time of the first exchange.
     #[must_use]
     pub fn exhausted_s(&self) -> Option<f64> {
         if self.offered_per_s <= 0.0 {
@@ -68,8 +70,9 @@ impl LongTrial {
     }
 }
 
-/// Returns the long trials of a run: those in which a pool ran out, and those of whole seconds that
-/// met the criterion.
+/// Returns the trials of a run that the summary has second by second: those in which an address
+/// pool ran out, and those of whole seconds that met the plan's criterion (largest share of missed
+/// exchanges).
 pub(super) fn long_trials(trials: &[&TrialRecord], loss_percent: f64) -> Vec<LongTrial> {
     let is_long = |trial: &&&TrialRecord| {
         !trial.is_void()
@@ -113,8 +116,8 @@ fn long_trial(trial: &TrialRecord) -> Option<LongTrial> {
     })
 }
 
-/// Adds the samples of the server's use to the intervals of a trial; a sample belongs to the
-/// interval of its middle.
+/// Adds the samples of the server's processors and memory to the intervals of a trial; a sample
+/// belongs to the interval of its middle.
 fn add_samples(
     points: &mut [LongTrialPoint],
     trial: &TrialRecord,

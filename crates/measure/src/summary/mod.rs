@@ -47,12 +47,13 @@ pub struct RunSummary {
     pub started: String,
     /// Length of the run, in seconds.
     pub duration_s: f64,
-    /// Results of the servers, in the order of the plan; without the limit responder.
+    /// Results of the servers, in the order of the plan; without the limit responder, a program
+    /// that returns every datagram.
     pub results: Vec<ServerResult>,
     /// Ratios of every server over every later one of `results`.
     pub ratios: Vec<Ratio>,
-    /// Result of the limit responder: the most that kernel and generator can do; `None` when it was
-    /// not measured.
+    /// Result of the limit responder (a program that returns every datagram): the most that kernel
+    /// and generator can do; `None` when it was not measured.
     pub limit: Option<LimitResult>,
     /// Noise floor, which a ratio must exceed to mean anything; `None` without two rounds.
     pub noise: Option<NoiseFloor>,
@@ -73,18 +74,18 @@ pub struct RunSummary {
     pub conflicts: BTreeMap<String, u64>,
     /// Rows of the table of trials, in the order of the run.
     pub trials: Vec<TrialRow>,
-    /// Results of the trials in which databases were ended and started again.
+    /// Results of the trials in which database servers were ended and started again.
     pub restarts: Vec<RestartResult>,
-    /// Trials second by second, including those in which a pool ran out.
+    /// Trials by intervals of about a second, including those in which an address pool ran out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub long_trials: Vec<LongTrial>,
     /// Profiles of servers, by server in the order of `results`, then by rate.
     pub profiles: Vec<ServerProfile>,
     /// Costs of flushes to the disks, in the order of the run.
     pub flushes: Vec<FlushCost>,
-    /// First starts of the run's servers, in their order.
+    /// Time and memory of each server's first start in the run.
     pub starts: Vec<Start>,
-    /// Use of processors and memory over the run, thinned out for drawing.
+    /// Use of processors and memory over the run, joined to a number of points that can be drawn.
     pub timeline: Vec<TimePoint>,
     /// Raw files of the run, relative to the result folder.
     pub files: Vec<String>,
@@ -96,33 +97,36 @@ pub struct RunSummary {
 pub struct ServerResult {
     /// Name of the server that was measured.
     pub server: String,
-    /// Name of the variant that the figures belong to: the best of those tried; empty when there is
-    /// only one.
+    /// Name of the variant that the figures belong to, the best of those tried: a way to run the
+    /// server, such as `multi-threaded`; empty when there is only one.
     pub variant: String,
     /// Results of the server's variants that were tried, including the chosen one.
     pub variants: Vec<VariantResult>,
     /// Highest rate that the server achieved in a confirming trial that met the criterion, in
     /// exchanges per second: that of a single round, or the lower median over several rounds. In a
-    /// plan with runs, the mean of `mean`. `None` when nothing was confirmed.
+    /// plan with runs, the value of `mean`. `None` when nothing was confirmed.
     pub leases_per_s: Option<f64>,
-    /// Lowest of the rounds' highest rates, in exchanges per second; `None` for one round, which is
-    /// no range.
+    /// Lowest of the rounds' highest rates of the server, in exchanges per second; `None` for one
+    /// round, which is no range.
     pub leases_per_s_low: Option<f64>,
-    /// Highest of the rounds' highest rates, in exchanges per second; `None` for one round.
+    /// Highest of the rounds' highest rates of the server, in exchanges per second; `None` for one
+    /// round.
     pub leases_per_s_high: Option<f64>,
-    /// True if the server never missed the criterion above `leases_per_s`: the plan, the generator
-    /// or the time ended the search, and the figure is a lower bound.
+    /// True if the server never missed the criterion (the plan's largest share of missed exchanges)
+    /// above `leases_per_s`: the plan, the generator or the time ended the search, and the figure
+    /// is a lower bound.
     pub is_at_least: bool,
-    /// Least share, 0 to 1, that the server did not carry in any trial, when that was more than the
-    /// criterion allows at every rate, even far below what it answered: such a server has no
-    /// highest rate and is not slow. `None` otherwise.
+    /// Least share of exchanges, 0 to 1, that the server did not carry in any trial, when that was
+    /// more than the criterion allows at every rate, even far below what it answered: such a server
+    /// has no highest rate and is not slow. `None` otherwise.
     pub loses_at_every_rate: Option<f64>,
     /// Leases per processor second of the server at about its highest rate.
     pub leases_per_cpu_s: Option<f64>,
     /// Cause of the server's highest rate, if it was not the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
-    /// Quotient of `leases_per_s` and the limit responder's rate, 0 to 1.
+    /// Quotient of the server's highest rate and the rate of the limit responder (a program that
+    /// returns every datagram), 0 to 1.
     pub share_of_limit: Option<f64>,
     /// Largest resident memory of the server, in bytes; 0 when unknown.
     pub rss_bytes: u64,
@@ -130,12 +134,14 @@ pub struct ServerResult {
     pub latency_half: Option<LatencyAt>,
     /// Latency of the server at its highest rate.
     pub latency_max: Option<LatencyAt>,
-    /// Traffic of the link at the server's highest rate; `None` when it was not counted.
+    /// Traffic between generator and server at the server's highest rate; `None` when it was not
+    /// counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carried_max: Option<LinkTraffic>,
     /// Points of the server's load curve, by offered rate.
     pub curve: Vec<CurvePoint>,
-    /// Result of clients that all came at once, if the plan has them and all got a lease.
+    /// Result of the avalanche, clients that all came at once, if the plan has one and all got a
+    /// lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avalanche: Option<AvalancheResult>,
     /// Confirmed rates of the server, one entry per round.
@@ -150,17 +156,17 @@ pub struct ServerResult {
     /// True if messages to the server left in groups (UDP segmentation); `None` when that is
     /// unknown or differs from trial to trial.
     pub segmentation: Option<bool>,
-    /// Number of trials of all variants of the server.
+    /// Number of trials of the server, in all its variants together.
     pub trials: u32,
-    /// Number of void trials of all variants of the server.
+    /// Number of void trials of the server, in all its variants together.
     pub voids: u32,
     /// Numbers of the server's void trials by reason; one trial may have several.
     pub void_reasons: BTreeMap<VoidReason, u32>,
 }
 
 impl ServerResult {
-    /// Returns both ends of the highest rate: of the 95 % interval if there is one, else the lowest
-    /// and the highest round; and true if they are an interval.
+    /// Returns both ends of the server's highest rate: of the 95 % interval if there is one, else
+    /// the lowest and the highest round; and true if they are an interval.
     #[must_use]
     pub fn range(&self) -> (Option<f64>, Option<f64>, bool) {
         match self.mean.filter(MeanInterval::has_interval) {
@@ -172,14 +178,14 @@ impl ServerResult {
     }
 }
 
-/// Traffic of a link, in megabits per second of Ethernet frames, without the bits on the wire
-/// between frames and after them.
+/// Traffic of the link between generator and server, in megabits per second of Ethernet frames,
+/// without the preamble, check sequence and gap of each frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkTraffic {
-    /// Traffic of the link towards the server, in Mbit/s.
+    /// Traffic of the link towards the server, in Mbit/s of Ethernet frames.
     pub to_server_mbit_s: f64,
-    /// Traffic of the link from the server, in Mbit/s.
+    /// Traffic of the link from the server, in Mbit/s of Ethernet frames.
     pub from_server_mbit_s: f64,
 }
 
@@ -193,11 +199,11 @@ pub struct AvalancheResult {
     pub took_s: f64,
 }
 
-/// Result of one variant, which is one way of running a server.
+/// Result of one variant, which is one way to run a server, such as `multi-threaded`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VariantResult {
-    /// Name of the variant of the server.
+    /// Name of the server's variant, such as `multi-threaded`.
     pub variant: String,
     /// Highest rate of the variant, as in [`ServerResult::leases_per_s`].
     pub leases_per_s: Option<f64>,
@@ -211,13 +217,13 @@ pub struct VariantResult {
 pub struct RoundResult {
     /// Number of the server's round, from 0.
     pub round: u32,
-    /// Rate offered in the round's confirming trial, in exchanges per second.
+    /// Rate offered in the confirming trial of the server's round, in exchanges per second.
     pub offered_per_s: f64,
-    /// Rate achieved in the round's confirming trial, in exchanges per second.
+    /// Rate achieved in the confirming trial of the server's round, in exchanges per second.
     pub leases_per_s: f64,
     /// Leases per processor second of the server in this round.
     pub leases_per_cpu_s: Option<f64>,
-    /// Exchanges per second that the generator's processor was busy, in this round.
+    /// Exchanges per busy second of the generator's processor, in this round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchanges_per_generator_cpu_s: Option<f64>,
 }
@@ -240,15 +246,15 @@ pub struct LatencyAt {
 pub struct CurvePoint {
     /// Rate of the point, in exchanges offered per second.
     pub offered_per_s: f64,
-    /// Exchanges carried per second at this point: completed on time, and not out of a queue that
-    /// grew.
+    /// Exchanges carried per second at this point of the load curve: completed on time, and not out
+    /// of a queue that grew.
     pub achieved_per_s: f64,
-    /// Share of exchanges that were not carried at this point, 0 to 1; the criterion limits this
-    /// share.
+    /// Share of exchanges that were not carried at this point of the load curve, 0 to 1; the
+    /// criterion limits this share.
     pub loss: f64,
-    /// Part of `loss` that was completed on time, out of a queue that grew.
+    /// Part of `loss` whose exchanges were completed on time, but out of a queue that grew.
     pub behind: f64,
-    /// Number of trials that are combined in the point.
+    /// Number of trials that are combined in the point of the load curve.
     pub trials: u32,
     /// Latency at this point from the due time of an exchange, from the added histograms.
     pub latency: LatencySummary,
@@ -277,28 +283,33 @@ pub struct Ratio {
     pub bottleneck: Option<Bottleneck>,
 }
 
-/// Result of the limit responder: the most that kernel and generator can do.
+/// Result of the limit responder, a program that returns every datagram: the most that kernel and
+/// generator can do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitResult {
     /// Exchanges per second of the limit responder; for DHCP half of its answers, as an exchange
     /// takes two.
     pub leases_per_s: f64,
-    /// Answers per second of the limit responder.
+    /// Answers per second of the limit responder, a program that returns every datagram.
     pub answers_per_s: f64,
-    /// True if the limit responder never missed the criterion, so that its rate is a lower bound.
+    /// True if the limit responder, a program that returns every datagram, never missed the plan's
+    /// criterion, so that its rate is a lower bound.
     pub is_at_least: bool,
-    /// Runs of the limit responder, as in [`ServerResult::runs`].
+    /// Runs of the limit responder (a program that returns every datagram), as in
+    /// [`ServerResult::runs`].
     pub runs: Vec<RunFigure>,
-    /// Mean of the limit responder's runs, as in [`ServerResult::mean`].
+    /// Mean of the runs of the limit responder (a program that returns every datagram), as in
+    /// [`ServerResult::mean`].
     pub mean: Option<MeanInterval>,
-    /// Confirmed rates of the limit responder, one entry per round.
+    /// Confirmed rates of the limit responder (a program that returns every datagram), one entry
+    /// per round.
     pub rounds: Vec<RoundResult>,
-    /// Points of the load curve of the limit responder.
+    /// Points of the load curve of the limit responder, a program that returns every datagram.
     pub curve: Vec<CurvePoint>,
-    /// Number of trials of the limit responder.
+    /// Number of trials of the limit responder, a program that returns every datagram.
     pub trials: u32,
-    /// Number of void trials of the limit responder.
+    /// Number of void trials of the limit responder, a program that returns every datagram.
     pub voids: u32,
 }
 
@@ -306,13 +317,13 @@ pub struct LimitResult {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CommandRecord {
-    /// Owner of the command: `lab`, or a server with its variant and role.
+    /// Owner of the command: `lab`, or a server with its variant, and the role of the command.
     pub whose: String,
     /// Words of the command line as a shell would take them.
     pub command: String,
 }
 
-/// Row of a trial in the table of trials.
+/// Row of a trial in the report's table of trials.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrialRow {
@@ -320,7 +331,7 @@ pub struct TrialRow {
     pub number: u32,
     /// Name of the server of the trial.
     pub server: String,
-    /// Variant of the server of the trial.
+    /// Variant of the server of the trial: the way in which it was run, such as `multi-threaded`.
     pub variant: String,
     /// Purpose of the trial within its run.
     pub purpose: Purpose,
@@ -338,7 +349,7 @@ pub struct TrialRow {
     /// Share of the trial's exchanges that were not carried, 0 to 1; the criterion limits this
     /// share.
     pub loss: f64,
-    /// Part of `loss` that was completed on time, out of a queue that grew.
+    /// Part of `loss` whose exchanges were completed on time, but out of a queue that grew.
     pub behind: f64,
     /// Median latency of the trial's exchanges, in microseconds; `None` for too few exchanges.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -356,14 +367,16 @@ pub struct TrialRow {
     pub steal_share: f64,
     /// Number of datagrams dropped at the server's sockets in the trial; `None` when unknown.
     pub server_socket_drops: Option<u64>,
-    /// True if the server met the criterion in the trial (never for a void trial).
+    /// True if the server missed at most the plan's share of exchanges in the trial (the
+    /// criterion); never true for a void trial.
     pub meets: bool,
     /// Reasons why the trial is void; empty when it counts.
     pub void: Vec<VoidReason>,
     /// Counters of the kernel during the trial; `None` in records of versions that did not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelCounts>,
-    /// Queues in which messages waited during the trial, in plans that are about queues.
+    /// Queues in which messages waited during the trial, in plans that vary receive buffers or
+    /// queueing disciplines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<Queues>,
     /// Notes on wrong figures of the trial, or on places where load was lost; in plans of DNS.
@@ -383,7 +396,8 @@ pub struct ServerProfile {
     pub trial: u32,
     /// Name of the server that was profiled.
     pub server: String,
-    /// Variant of the server that was profiled.
+    /// Variant of the server that was profiled: the way in which it was run, such as
+    /// `multi-threaded`.
     pub variant: String,
     /// Rate of the trial, in exchanges offered per second.
     pub offered_per_s: f64,
@@ -405,12 +419,12 @@ pub struct TimePoint {
     pub server_cpus_busy: Option<f64>,
     /// Number of processors that the generator kept busy.
     pub generator_cpus_busy: f64,
-    /// Processor time that the hypervisor took, as a number of processors.
+    /// Processor time per second that the hypervisor took, as a number of processors.
     pub stolen_cpus: f64,
     /// Resident memory of the server at this time, in bytes.
     pub server_rss_bytes: u64,
-    /// Number of datagrams dropped at the server's sockets since the point before.
+    /// Number of datagrams dropped at the server's sockets since the timeline's point before.
     pub server_socket_drops: u64,
-    /// Number of packets dropped at a processor's backlog since the point before.
+    /// Number of packets dropped at a full processor backlog since the timeline's point before.
     pub softnet_drops: u64,
 }

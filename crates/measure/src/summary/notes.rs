@@ -12,9 +12,9 @@ use crate::record::{LoadRecord, RunRecord, TrafficCounts, TrialRecord};
 
 /// Share of processor time stolen by the hypervisor from which a trial gets a note, 0 to 1.
 const STOLEN_SHARE: f64 = 0.05;
-/// Share of a processor's time in interrupts from which interrupts bound the rate, 0 to 1.
+/// Share of a processor's time in software interrupts, 0 to 1, from which these bound the rate.
 const SOFTIRQ_SHARE: f64 = 0.8;
-/// Share of a processor's time in use, 0 to 1, from which the processor has no time left.
+/// Share of a processor's time in use, 0 to 1, from which the processor counts as fully busy.
 const BUSY_LOAD: f64 = 0.9;
 /// Share of a server's best rate below which the server's processor should not be busy.
 const LOW_RATE_SHARE: f64 = 0.5;
@@ -34,16 +34,17 @@ pub enum TrialNote {
     ServerSendFull,
     /// An interface of the link dropped packets, or failed to send them.
     InterfaceDrops,
-    /// The backlog of a processor was full, so that the kernel dropped packets.
+    /// The backlog of a processor (`net.core.netdev_max_backlog`) was full, so that the kernel
+    /// dropped packets.
     BacklogFull,
     /// Answers found the receive buffer of the generator's socket full.
     GeneratorSocketFull,
-    /// Datagrams came to ports of the generator's network without a socket, which may cost ICMP
+    /// Datagrams came to ports without a socket in the generator's network, which may cost ICMP
     /// messages.
     NoPort,
     /// Queries were answered with another response code than expected.
     Refused,
-    /// Answers of the server did not match their queries.
+    /// Answers of the DNS server did not match their queries.
     Wrong,
     /// Queries were answered more than once by the server.
     AnsweredTwice,
@@ -51,13 +52,13 @@ pub enum TrialNote {
     SharedProcessor,
     /// The hypervisor took processor time during the trial.
     Stolen,
-    /// Interrupts took nearly all of the time of the server's processor.
+    /// Interrupts took nearly all of the time of the DNS server's processor.
     InterruptBound,
-    /// The server's processor was fully busy at a rate far below the server's best.
+    /// The DNS server's processor was fully busy at a rate far below the server's best.
     AlwaysBusy,
     /// Queries left the generator in groups, so that interfaces counted groups.
     Segmented,
-    /// The server's interface received another number of packets than the generator sent.
+    /// The server's network interface received another number of packets than the generator sent.
     CountersDiffer,
     /// Traffic of the trial exceeded the capacity of Gigabit Ethernet.
     BeyondGigabit,
@@ -107,7 +108,8 @@ impl TrialNote {
         }
     }
 
-    /// Returns true if the note makes even a rate that met the criterion doubtful.
+    /// Returns true if the note makes even a rate doubtful at which the server met the plan's
+    /// criterion (largest share of missed exchanges).
     const fn spoils_rate(self) -> bool {
         matches!(
             self,
@@ -210,8 +212,8 @@ pub(super) fn compare(summary: &mut RunSummary) {
     }
 }
 
-/// Adds warnings to `warnings` about the trials of a server that met the criterion in spite of
-/// notes.
+/// Adds warnings to `warnings` about the trials of a DNS server that met the plan's criterion in
+/// spite of notes.
 pub(super) fn warnings(rows: &[TrialRow], result: &ServerResult, warnings: &mut Vec<String>) {
     let met: Vec<&TrialRow> = rows
         .iter()
@@ -244,7 +246,7 @@ mod tests {
         run
     }
 
-    /// Makes a trial of a second at 1,000 queries of 85 bytes per second, all of which were
+    /// Makes a trial of a second at 1,000 DNS queries of 85 bytes per second, all of which were
     /// answered with 113 bytes.
     fn clean() -> TrialRecord {
         let traffic = |packets, frame| TrafficCounts {

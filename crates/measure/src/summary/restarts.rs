@@ -1,20 +1,21 @@
-//! Results of clients in trials in which a database was ended and started again.
+//! Results of clients in trials in which a database server was ended and started again.
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::{LoadTimeline, Purpose, RestartTimes, TrialRecord};
 
-/// Result of one trial in whose middle the database was ended and started again.
+/// Result of one restart trial, in whose middle a database server was ended and started again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestartResult {
     /// Name of the server whose database was restarted.
     pub server: String,
-    /// Variant of the server whose database was restarted.
+    /// Variant of the server whose database was restarted: the way in which it was run, such as
+    /// `multi-threaded`.
     pub variant: String,
-    /// Position of the trial with the restart in the run.
+    /// Number of the restart trial among all trials of the run.
     pub trial: u32,
-    /// Way in which the database was ended: the purpose of the trial.
+    /// Purpose of the trial: whether the database server was stopped in order or killed.
     pub how: Purpose,
     /// Rate of the trial, in exchanges offered per second.
     pub offered_per_s: f64,
@@ -24,19 +25,19 @@ pub struct RestartResult {
     /// silence, in seconds, exact to an interval of the timeline; `None` when no lease was
     /// completed any more.
     pub first_lease_s: Option<f64>,
-    /// Number of exchanges that came due in the trial.
+    /// Number of exchanges that came due in the restart trial.
     pub due: u64,
     /// Number of exchanges that were not completed on time in the trial.
     pub missed: u64,
     /// Number of missed exchanges that came due before the database was ended by more than the
     /// deadline, or after leases were completed again.
     pub missed_apart: u64,
-    /// Number of exchanges that the server refused.
+    /// Number of exchanges that the server refused in the restart trial.
     pub refused: u64,
-    /// Number of exchanges that the server answered with a message that breaks the protocol, or
-    /// with another client's data.
+    /// Number of exchanges of the restart trial that the server answered with a message that breaks
+    /// the protocol, or with another client's data.
     pub wrong: u64,
-    /// Number of exchanges that the server answered more than once.
+    /// Number of exchanges of the restart trial that the server answered more than once.
     pub answered_again: u64,
     /// Counts of the trial's exchanges by intervals.
     pub timeline: LoadTimeline,
@@ -49,15 +50,15 @@ impl RestartResult {
         self.restart.answered_at_s - self.restart.ended_at_s
     }
 
-    /// Returns the exchanges that were not completed on time, as seconds of the load that was
-    /// offered.
+    /// Returns the exchanges of the restart trial that were not completed on time, divided by the
+    /// offered rate: seconds of load.
     #[must_use]
     pub fn missed_s(&self) -> f64 {
         if self.offered_per_s > 0.0 { self.missed as f64 / self.offered_per_s } else { 0.0 }
     }
 }
 
-/// Returns the results of every trial in which a database was ended.
+/// Returns the results of every trial in which a database server was ended.
 pub(super) fn restarts(trials: &[&TrialRecord], deadline_s: f64) -> Vec<RestartResult> {
     trials.iter().filter_map(|trial| result(trial, deadline_s)).collect()
 }
@@ -94,9 +95,9 @@ fn result(trial: &TrialRecord, deadline_s: f64) -> Option<RestartResult> {
     })
 }
 
-/// Returns the time at which leases were completed again: the end of the longest silence that
-/// contains the end of the database or follows it. `ended_s` itself when there was none; `None`
-/// when it never ended.
+/// Returns the time at which leases were completed again: the end of the longest silence without
+/// leases that contains the end of the database, `ended_s`, or follows it. `ended_s` itself when
+/// there was no silence; `None` when the silence never ended.
 fn recovery_s(timeline: &LoadTimeline, ended_s: f64) -> Option<f64> {
     let first = (ended_s / timeline.interval_s).floor().max(0.0) as usize;
     let last_due = timeline.points.iter().rposition(|point| point[0] > 0)?;
@@ -124,7 +125,8 @@ mod tests {
     use super::*;
     use crate::record::{ExchangeCounts, LoadRecord};
 
-    /// Makes a trial of ten exchanges per interval of 0.1 s over 3 s, none completed in `silence`.
+    /// Makes a restart trial of ten exchanges per interval of 0.1 s over 3 s, none completed in the
+    /// intervals `silence`.
     fn trial(silence: std::ops::Range<usize>) -> TrialRecord {
         let mut points = vec![[10, 10, 0]; 30];
         for point in &mut points[silence.clone()] {

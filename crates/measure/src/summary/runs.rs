@@ -13,10 +13,11 @@ use crate::statistics::{LEAST_TO_DROP, MeanInterval, trimmed_interval};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
-    /// A rate was confirmed in the run, and the server missed the criterion above it.
+    /// A rate was confirmed in the run, and the server missed more exchanges than the plan's
+    /// criterion allows at a higher rate.
     Confirmed,
-    /// A rate was confirmed in the run, but the server never missed the criterion above it: the
-    /// plan, the generator or the time ended the search.
+    /// A rate was confirmed in the run, but the server never missed the plan's criterion above it:
+    /// the plan, the generator or the time ended the search.
     AtLeast,
     /// The server missed every rate that the run's search tried to confirm.
     Failed,
@@ -27,7 +28,7 @@ pub enum RunState {
 }
 
 impl RunState {
-    /// Returns the state of the run in words, for a table.
+    /// Returns the state of the run in words, for the report's table of runs.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -39,13 +40,13 @@ impl RunState {
     }
 }
 
-/// End of the order of runs at which one was dropped from the mean.
+/// End of the order of runs by rate at which a run was dropped from the mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DroppedAs {
-    /// Run dropped as the best.
+    /// Run dropped from the mean as the best.
     Best,
-    /// Run dropped as the worst.
+    /// Run dropped from the mean as the worst.
     Worst,
 }
 
@@ -68,9 +69,10 @@ pub struct RunFigure {
     pub run: u32,
     /// State of the run: how its search for the highest rate ended.
     pub state: RunState,
-    /// Rate offered in the confirming trial, in exchanges per second; 0 when none was confirmed.
+    /// Rate offered in the run's confirming trial, in exchanges per second; 0 when none was
+    /// confirmed.
     pub offered_per_s: f64,
-    /// Rate achieved in the confirming trial, in exchanges per second; `None` when none was
+    /// Rate achieved in the run's confirming trial, in exchanges per second; `None` when none was
     /// confirmed.
     pub leases_per_s: Option<f64>,
     /// Rate that the run has in the mean by the plan's rule, in exchanges per second; `None` when

@@ -1,4 +1,4 @@
-//! Judgment of all trials of one server, with its variants and rounds.
+//! Judgment of all trials of one server, with its variants (ways to run it) and rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::record::{LoadRecord, Purpose, RunRecord, SearchEnd, TrialRecord, Void
 use crate::search::SearchStopReason;
 use crate::statistics::{MeanInterval, lower_median, trimmed_mean};
 
-/// Figures of one variant of one server, with its trials.
+/// Figures of one server in one variant (way to run it, such as `multi-threaded`), with its trials.
 struct Variant<'t> {
     name: &'t str,
     trials: Vec<&'t TrialRecord>,
@@ -22,7 +22,8 @@ struct Variant<'t> {
     leases_per_cpu_s: Option<f64>,
 }
 
-/// Judges the trials of one server and returns its result.
+/// Judges the trials of one server, with its variants (ways to run it) and rounds, and returns its
+/// result.
 pub(super) fn server_result(
     server: &str,
     trials: &[&TrialRecord],
@@ -142,7 +143,8 @@ fn variant<'t>(
     }
 }
 
-/// Returns the runs of one variant of one server, and their mean.
+/// Returns the runs of one variant of one server (such as `multi-threaded`), and the mean of their
+/// rates.
 pub(super) fn variant_runs(
     server: &str,
     variant: &str,
@@ -154,7 +156,8 @@ pub(super) fn variant_runs(
     runs::runs(&run.plan, &searches, rounds)
 }
 
-/// Returns the least shortfall of a variant whose searches found that it loses at every rate.
+/// Returns the least shortfall (share of exchanges not carried) of a server's variant whose
+/// searches found that it loses at every rate.
 fn loses_at_every_rate(server: &str, variant: &Variant<'_>, run: &RunRecord) -> Option<f64> {
     let is_of = |end: &&SearchEnd| end.server == server && end.variant == variant.name;
     let is_met_nowhere =
@@ -205,14 +208,16 @@ pub(super) fn rounds(trials: &[&TrialRecord], loss_percent: f64) -> Vec<RoundRes
     rounds.into_values().collect()
 }
 
-/// Returns the trials from which figures per processor second are computed: confirming trials and
-/// blocks at a fixed rate that met the criterion.
+/// Returns the trials from which figures per processor second are computed: confirming trials, and
+/// blocks at a fixed rate near the highest, that met the criterion (at most the plan's share of
+/// exchanges missed).
 fn near_highest<'t>(trials: &[&'t TrialRecord], loss_percent: f64) -> Vec<&'t TrialRecord> {
     let near = |trial: &&TrialRecord| matches!(trial.purpose, Purpose::Confirm | Purpose::Pair);
     trials.iter().copied().filter(near).filter(|trial| trial.meets(loss_percent)).collect()
 }
 
-/// Returns true if no trial that counts missed the criterion above the highest confirmed rate.
+/// Returns true if no valid trial above the highest confirmed rate missed the criterion, the plan's
+/// largest share of missed exchanges.
 pub(super) fn is_at_least(
     trials: &[&TrialRecord],
     rounds: &[RoundResult],
@@ -243,8 +248,8 @@ fn at_highest<'t>(
     Some((*round, confirming.filter_map(|trial| trial.load.as_ref()).collect()))
 }
 
-/// Returns the latency of a variant in the confirming trials of the round with its highest rate,
-/// from their added histograms.
+/// Returns the latency of a server's variant in the confirming trials of the round with its highest
+/// rate, from their added histograms.
 fn latency_at_highest(variant: &Variant<'_>, loss_percent: f64) -> Option<LatencyAt> {
     let (round, loads) = at_highest(variant, loss_percent)?;
     Some(LatencyAt {

@@ -11,7 +11,7 @@ use super::*;
 use crate::ends::LinkOutput;
 use crate::parse_words;
 
-/// Rounds, of which one must allocate nothing.
+/// Number of rounds in which frames pass the link; at least one must allocate nothing.
 const ROUNDS: usize = 10;
 
 fn ip(arguments: &str) {
@@ -19,8 +19,8 @@ fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {output:?}");
 }
 
-/// Runs `test` in a new namespace with the pairs `in0`, `in1` and `out0`, `out1`; returns false if
-/// that is not permitted.
+/// Runs `test` in a new network namespace with the veth pairs `in0`, `in1` and `out0`, `out1`;
+/// returns false if that is not permitted.
 fn between_two_pairs(test: impl FnOnce() + Send) -> bool {
     std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
@@ -49,7 +49,7 @@ fn between_two_pairs(test: impl FnOnce() + Send) -> bool {
     })
 }
 
-/// Sends `count` frames and runs turns until the link has handled them.
+/// Sends `count` frames and runs the direction's loop until the link has handled them.
 fn pass(direction: &mut LinkDirection, source: &mut FrameSender, count: u64) {
     let expected = direction.link.counters().received + count;
     for _ in 0..count {

@@ -5,7 +5,7 @@ use super::*;
 
 const VLAN: [u8; 4] = [0x81, 0, 0, 7];
 
-/// Properties of a train in a test.
+/// Properties of a train (several segments under one header) in a test.
 #[derive(Clone, Copy)]
 struct TrainCase {
     is_v4: bool,
@@ -67,7 +67,8 @@ fn cases() -> impl Iterator<Item = TrainCase> {
     })
 }
 
-/// Returns true if the transport checksum is right, computed in another way than it was written.
+/// Returns true if the TCP or UDP checksum of `segment` is right, computed in another way than it
+/// was written.
 fn is_right(case: TrainCase, network: &[u8], segment: &[u8]) -> bool {
     let addresses = if case.is_v4 { &network[12..20] } else { &network[8..40] };
     let number = if case.kind == TrainKind::Tcp { TCP } else { protocol::UDP };

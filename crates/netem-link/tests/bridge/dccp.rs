@@ -13,10 +13,10 @@ use netem_link::{DirectionReport, DirectionSelector, parse_words};
 use crate::bridge::namespaces::{BridgeNamespaces, LEFT, RIGHT, assert_sums, forward};
 
 const PORT: u16 = 5_001;
-/// Datagrams of a transfer.
+/// Number of datagrams of a transfer.
 const COUNT: u32 = 400;
 const LEN: usize = 1_000;
-/// Words for a round trip long enough for the window to matter.
+/// Settings of a link, in words, with a round trip long enough for the congestion window to matter.
 const PLAIN: &str = "delay 2ms limit 10000";
 
 fn service() -> ServiceCode {

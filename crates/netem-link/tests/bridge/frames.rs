@@ -1,4 +1,4 @@
-//! Tests of frames, byte by byte.
+//! Tests of frames that pass a link, byte by byte.
 
 use netio::{FrameReceiver, FrameSender, PollFd, ReceivedFrame, interface, poll};
 use packet_wire::checksum::checksum;
@@ -7,12 +7,12 @@ use crate::bridge::namespaces::{
     BridgeNamespaces, LEFT_END, LEFT_MAC, PATIENCE_NS, RIGHT_END, RIGHT_MAC, assert_sums, forward,
 };
 
-/// Opens a sender of frames at the left station.
+/// Opens a sender of frames in the left namespace.
 fn sender(namespaces: &BridgeNamespaces) -> FrameSender {
     namespaces.at_left(|| FrameSender::open(&interface::named(LEFT_END).unwrap()).unwrap())
 }
 
-/// Opens a receiver of frames at the right station.
+/// Opens a receiver of frames in the right namespace.
 fn receiver(namespaces: &BridgeNamespaces) -> FrameReceiver {
     namespaces.at_right(|| FrameReceiver::open(&interface::named(RIGHT_END).unwrap()).unwrap())
 }

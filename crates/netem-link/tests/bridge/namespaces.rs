@@ -1,4 +1,5 @@
-//! Three namespaces in a row: `left` with 10.9.0.1, `middle` for the link, `right` with 10.9.0.2.
+//! Setup of three network namespaces in a row: `left` with 10.9.0.1, `middle` for the link, `right`
+//! with 10.9.0.2.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -13,24 +14,24 @@ pub(crate) const LEFT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 pub(crate) const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 pub(crate) const LEFT_MAC: [u8; 6] = [2, 0, 0, 0, 9, 1];
 pub(crate) const RIGHT_MAC: [u8; 6] = [2, 0, 0, 0, 9, 2];
-/// Interfaces of the stations.
+/// Interface of the left station; `RIGHT_END` is that of the right one.
 pub(crate) const LEFT_END: &str = "l0";
 pub(crate) const RIGHT_END: &str = "r0";
-/// Interfaces of the link.
+/// Interfaces in the middle namespace, between which the link runs.
 pub(crate) const MIDDLE_ENDS: [&str; 2] = ["m0", "m1"];
 
 /// Timeout that no test reaches on any machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
-/// [`PATIENCE`] in nanoseconds, for a poll.
+/// Timeout [`PATIENCE`] in nanoseconds, for a poll.
 pub(crate) const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
-/// Interval between two checks.
+/// Interval between two checks of an awaited condition.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Lock of the namespaces: their names contain the process number, so tests of one process take
 /// turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// The namespaces, removed when the value is dropped.
+/// Network namespaces `left`, `middle` and `right` of a test, removed when the value is dropped.
 pub(crate) struct BridgeNamespaces {
     left: String,
     middle: String,
@@ -39,7 +40,8 @@ pub(crate) struct BridgeNamespaces {
 }
 
 impl BridgeNamespaces {
-    /// Creates the namespaces; prints a note and returns `None` where that is not possible.
+    /// Creates the namespaces and their interfaces; prints a note and returns `None` where that is
+    /// not possible.
     pub(crate) fn set() -> Option<Self> {
         let is_root = testbed::registry::user_id() == 0;
         if !is_root || testbed::command::find_program("ip").is_none() {
@@ -118,22 +120,22 @@ impl BridgeNamespaces {
         within(&self.right, open)
     }
 
-    /// Returns the link's name of an interface of the left namespace.
+    /// Returns the name by which the link opens an interface of the left namespace.
     pub(crate) fn left_interface(&self, interface: &str) -> String {
         format!("{}:{interface}", self.left)
     }
 
-    /// Returns the link's name of an interface of the right namespace.
+    /// Returns the name by which the link opens an interface of the right namespace.
     pub(crate) fn right_interface(&self, interface: &str) -> String {
         format!("{}:{interface}", self.right)
     }
 
-    /// Runs `ip` in the left namespace.
+    /// Runs `ip` with `words` in the left namespace.
     pub(crate) fn ip_at_left(&self, words: &str) {
         ip(&format!("-n {} {words}", self.left));
     }
 
-    /// Runs `ip` in the right namespace.
+    /// Runs `ip` with `words` in the right namespace.
     pub(crate) fn ip_at_right(&self, words: &str) {
         ip(&format!("-n {} {words}", self.right));
     }
@@ -151,7 +153,7 @@ impl BridgeNamespaces {
         run(Command::new("tc").args(line.split(' ').chain(words.split(' '))));
     }
 
-    /// Sets the largest packet of the link's second interface.
+    /// Sets the MTU of the link's second interface.
     pub(crate) fn set_mtu(&self, mtu_bytes: usize) {
         ip(&format!("-n {} link set {} mtu {mtu_bytes}", self.middle, MIDDLE_ENDS[1]));
     }
@@ -170,17 +172,18 @@ impl Drop for BridgeNamespaces {
     }
 }
 
-/// Returns the report of the forward direction.
+/// Returns the link's report of the forward direction, from left to right.
 pub(crate) fn forward(report: &LinkReport) -> &DirectionReport {
     &report.directions[0]
 }
 
-/// Waits until the report of the forward direction meets the condition.
+/// Waits until the link's report of the forward direction meets the condition `is_so`.
 pub(crate) fn wait_for(bridge: &Bridge, is_so: impl Fn(&DirectionReport) -> bool) {
     until(|| is_so(forward(&bridge.report().unwrap())));
 }
 
-/// Checks that each packet is counted once, and that the machine affected none besides the link.
+/// Checks that the report of a direction counts each packet once, and that the machine lost or
+/// changed none besides the link.
 pub(crate) fn assert_sums(direction: &DirectionReport) {
     let dropped =
         direction.lost + direction.over_limit + direction.over_bucket_limit + direction.too_long;
@@ -191,7 +194,7 @@ pub(crate) fn assert_sums(direction: &DirectionReport) {
     assert_eq!(beside, [0; 4], "{direction}");
 }
 
-/// Checks the condition repeatedly until it holds.
+/// Waits until the condition `is_so` holds; fails after [`PATIENCE`].
 pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
     let ends = Instant::now() + PATIENCE;
     while !is_so() {

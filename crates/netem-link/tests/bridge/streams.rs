@@ -1,4 +1,5 @@
-//! Tests of TCP, whose checksums and trains the kernels leave to devices that do not exist.
+//! Tests of TCP through a link. The kernels leave its checksums and the splitting of its segments
+//! to the devices, here virtual ones that do neither.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -17,7 +18,7 @@ fn file(seed: u64) -> Vec<u8> {
     octets
 }
 
-/// Sends `own` and receives until the other side has no more.
+/// Sends `own` over `stream` and returns the bytes that the other side sends until its end.
 fn exchange(stream: TcpStream, own: Vec<u8>) -> Vec<u8> {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut output = stream.try_clone().unwrap();
@@ -31,7 +32,8 @@ fn exchange(stream: TcpStream, own: Vec<u8>) -> Vec<u8> {
     received
 }
 
-/// Sends two files, one each way, through a link with `words` both ways; returns the link's report.
+/// Sends two files, one each way, through a link with the settings `words` both ways; returns the
+/// link's report.
 fn pass_files(namespaces: &BridgeNamespaces, words: &str) -> LinkReport {
     let bridge = namespaces.link(words, words, 3);
     let listener = namespaces.at_right(|| TcpListener::bind((RIGHT, 5_000)).unwrap());

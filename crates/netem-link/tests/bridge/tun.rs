@@ -9,7 +9,7 @@ use crate::bridge::namespaces::{BridgeNamespaces, PATIENCE_NS, assert_sums, forw
 
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 2);
-/// Bytes of the headers of IP and UDP.
+/// Length of the headers of IPv4 and UDP, in bytes.
 const HEADERS_LEN: u64 = 28;
 
 /// Returns true if TUN devices can be created here; prints a note if not.
@@ -42,7 +42,7 @@ fn link(namespaces: &BridgeNamespaces, words: &str) -> Bridge {
     bridge
 }
 
-/// Socket with its own address.
+/// UDP socket with its own address.
 struct BoundSocket {
     socket: UdpSocket,
     address: SocketAddr,

@@ -1,4 +1,4 @@
-//! Tests with datagrams, counted one by one.
+//! Tests of UDP datagrams through a link, counted one by one.
 
 use std::collections::BTreeSet;
 use std::net::UdpSocket as StdUdpSocket;
@@ -12,9 +12,10 @@ use crate::bridge::namespaces::{
 };
 
 const PORT: u16 = 4_000;
-/// Bytes of the Ethernet, IPv4 and UDP headers of a datagram.
+/// Length of the Ethernet, IPv4 and UDP headers of a datagram, in bytes.
 const HEADERS_BYTES: u64 = 14 + 20 + 8;
-/// Datagrams between two checks of the link, so that no queue on the way to it is ever full.
+/// Number of datagrams that a test sends between two checks of the link's counts, so that no queue
+/// on the way to it is ever full.
 const BURST: u32 = 50;
 
 /// Opens a receiver with room for all datagrams of a test.
@@ -46,7 +47,7 @@ fn send(bridge: &Bridge, socket: &StdUdpSocket, numbers: std::ops::Range<u32>, l
     }
 }
 
-/// Returns the numbers of `count` datagrams, in order of arrival.
+/// Receives `count` datagrams and returns their numbers in order of arrival.
 fn receive(socket: &UdpSocket, count: usize) -> Vec<u32> {
     let (mut batch, mut numbers) = (RecvBatch::default(), Vec::new());
     while numbers.len() < count {
@@ -96,7 +97,8 @@ fn an_echo_takes_the_delays_of_both_ways() {
     assert_eq!(forward(&report).received_bytes, 5 * (HEADERS_BYTES + 4));
 }
 
-/// Sends 2,000 datagrams through a link that loses some; returns those that arrive.
+/// Sends 2,000 datagrams through a link with the settings `words`, which lose some; returns the
+/// numbers of those that arrive.
 fn survivors(namespaces: &BridgeNamespaces, words: &str, seed: u64) -> BTreeSet<u32> {
     const COUNT: u32 = 2_000;
     // The limit has room for all: a quick machine has more than the usual 1,000 on a link that

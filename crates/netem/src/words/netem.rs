@@ -26,7 +26,7 @@ const WORDS: [&str; 15] = [
     "tbf",
 ];
 
-/// Values of words that are checked or combined after all words were read.
+/// Values of netem's words that are checked or combined after all words were read.
 #[derive(Default)]
 struct AuxiliaryWords<'a> {
     gap: Option<(SettingsWord<'a>, u32)>,
@@ -247,7 +247,8 @@ fn read_between(reader: &mut WordReader<'_>) -> Option<SlotInterval> {
     min_ns.zip(max_ns).map(|(min_ns, max_ns)| SlotInterval::Between { min_ns, max_ns })
 }
 
-/// Checks words that have an effect only together, and sets `reorder`.
+/// Checks words that have an effect only together, such as `gap` with `reorder`, and sets
+/// `reorder`.
 fn check(reader: &mut WordReader<'_>, settings: &mut LinkSettings, auxiliary: &AuxiliaryWords<'_>) {
     let reorders = auxiliary.reorder.filter(|(_, often)| !often.share.is_none());
     if let Some((word, often)) = reorders {

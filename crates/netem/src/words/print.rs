@@ -1,4 +1,4 @@
-//! Printer of link settings: words that parse to the same settings.
+//! Printer of link settings, as words of `tc` that parse to the same settings.
 
 use core::fmt;
 use core::num::NonZeroU64;

@@ -1,4 +1,4 @@
-//! Token bucket cases computed by hand.
+//! Tests of a link's token bucket (`tbf`) in cases computed by hand.
 
 use crate::link::run::{DeliveredPacket, MS, SECOND, link, number, numbers, pass, run, settings};
 

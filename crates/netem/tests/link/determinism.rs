@@ -1,4 +1,4 @@
-//! Tests that the same seed gives the same run.
+//! Tests that the same seed gives the same run of a link.
 
 use netem::{EmulatedLink, LinkSettings};
 

@@ -1,13 +1,13 @@
-//! Runs of one link on a virtual clock.
+//! Runs of one emulated link on a virtual clock.
 
 use netem::{EmulatedLink, LinkSettings};
 
-/// One millisecond.
+/// Nanoseconds in a millisecond, in which times of the virtual clock are written.
 pub(crate) const MS: u64 = 1_000_000;
-/// One second.
+/// Nanoseconds in a second, in which times of the virtual clock are written.
 pub(crate) const SECOND: u64 = 1_000 * MS;
 
-/// Parses valid words.
+/// Returns the link settings of `words`, which must be valid.
 pub(crate) fn settings(words: &str) -> LinkSettings {
     LinkSettings::parse(words).unwrap_or_else(|problems| panic!("{words}: {problems:?}"))
 }
@@ -16,7 +16,7 @@ pub(crate) fn link(words: &str) -> EmulatedLink {
     EmulatedLink::new(settings(words), 1)
 }
 
-/// A packet that left.
+/// Packet that left the link, with its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeliveredPacket {
     pub(crate) at_ns: u64,
@@ -43,8 +43,8 @@ pub(crate) fn pass(link: &mut EmulatedLink, end_ns: u64) -> Vec<DeliveredPacket>
     out
 }
 
-/// Sends packets of `len` bytes, one each `period_ns`, each with its number; returns the packets
-/// that leave.
+/// Sends `count` packets of `len` bytes through `link`, one every `period_ns`, each with its
+/// number; returns the packets that leave.
 pub(crate) fn run(
     link: &mut EmulatedLink,
     count: u64,
@@ -64,12 +64,12 @@ pub(crate) fn run(
     out
 }
 
-/// Returns the number that [`run`] wrote.
+/// Returns the number that [`run`] wrote into the packet.
 pub(crate) fn number(out: &DeliveredPacket) -> u64 {
     u64::from_be_bytes(out.octets[..8].try_into().unwrap())
 }
 
-/// Returns numbers and times of packets.
+/// Returns the number and the time of each packet that left the link.
 pub(crate) fn numbers(out: &[DeliveredPacket]) -> Vec<(u64, u64)> {
     out.iter().map(|out| (number(out), out.at_ns)).collect()
 }

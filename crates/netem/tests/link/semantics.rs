@@ -1,4 +1,4 @@
-//! Netem cases computed by hand.
+//! Tests of links in cases of tc-netem(8) computed by hand.
 
 use netem::{Backlog, EmulatedLink, LinkSettings, Rate};
 

@@ -7,7 +7,8 @@ use crate::link::run::{MS, number, run, settings};
 
 const COUNT: u64 = 100_000;
 
-/// Returns for each of [`COUNT`] packets whether it was lost.
+/// Returns, for each of [`COUNT`] packets through a link with the settings `words`, true if it was
+/// lost.
 fn losses(words: &str, seed: u64) -> Vec<bool> {
     let mut lost = vec![true; COUNT as usize];
     for out in run(&mut EmulatedLink::new(settings(words), seed), COUNT, MS, 8) {
@@ -20,7 +21,8 @@ fn share(lost: &[bool]) -> f64 {
     lost.iter().filter(|&&lost| lost).count() as f64 / lost.len() as f64
 }
 
-/// Returns the lengths of the runs of `value`.
+/// Returns the lengths of the runs of packets that were lost, if `value` is true, or of those that
+/// were not.
 fn runs(lost: &[bool], value: bool) -> Vec<usize> {
     let chunks = lost.chunk_by(|a, b| a == b);
     chunks.filter(|chunk| chunk[0] == value).map(<[bool]>::len).collect()
@@ -111,8 +113,8 @@ fn the_four_states_come_to_their_shares() {
     assert!((share(&alone) - 0.1 / 1.1).abs() < 0.004);
 }
 
-/// Returns mean and standard deviation of the delays around 100 ms, and the delays, in units of a
-/// jitter of 10 ms.
+/// Returns mean and standard deviation of a link's delays around 100 ms, and the delays themselves,
+/// in units of a jitter of 10 ms.
 fn delays(distribution: Distribution) -> (f64, f64, Vec<f64>) {
     let words = format!("delay 100ms 10ms distribution {} limit 100000", distribution.name());
     let out = run(&mut EmulatedLink::new(settings(&words), 23), COUNT, MS, 8);

@@ -1,4 +1,4 @@
-//! Tests of parsing and printing words.
+//! Tests of parsing and printing the words of link settings.
 
 use core::num::NonZeroU64;
 
@@ -161,7 +161,7 @@ fn words_may_be_cut_short() {
     assert_eq!(settings("delay 1ms reorder 0%").reorder, None);
 }
 
-/// Returns positions and messages of all problems.
+/// Returns positions and messages of all problems in `words`.
 fn problems(words: &str) -> Vec<(usize, String)> {
     let problems = LinkSettings::parse(words).expect_err(words);
     assert!(problems.iter().all(|problem| !problem.help.is_empty()));

@@ -25,7 +25,8 @@ pub struct ReceivedFrame<'a> {
     pub octets: &'a [u8],
     /// Checksum of the frame that the sender's kernel left to a device, if it has one.
     pub checksum: Option<PendingChecksum>,
-    /// Segments that the frame stands for, if it is not a frame of the wire.
+    /// Segments that the frame stands for, if it is a train (several TCP segments or UDP datagrams
+    /// under one header); `None` for a frame as on the wire.
     pub train: Option<Train>,
 }
 
@@ -114,8 +115,8 @@ impl FrameReceiver {
         Ok(count)
     }
 
-    /// Returns the properties of the frame in slot `slot` from the data before and next to the
-    /// frame; `None` for a frame that is dropped.
+    /// Returns the properties of the frame in slot `slot` from its `struct virtio_net_hdr` and its
+    /// control messages; `None` for a frame that is dropped.
     fn read_properties(&mut self, slot: usize) -> Option<FrameProperties> {
         let tag = control::vlan_tag(self.slots.control(slot));
         let tag_bytes = tag.map_or(0, |tag| tag.len());

@@ -18,7 +18,8 @@ use crate::{FlushResult, NetError, check};
 const HEAD_BYTES: usize = 32;
 /// Offset of `tp_len` (the frame's length) in `struct tpacket2_hdr`.
 const LEN_AT: usize = 4;
-/// States of a slot in a transmit ring (`TP_STATUS_...`).
+/// States of a slot in a transmit ring (`TP_STATUS_...`): free (here), with a frame to send, with a
+/// frame that the kernel refused.
 const AVAILABLE: u32 = 0;
 const SEND_REQUEST: u32 = 1;
 const WRONG_FORMAT: u32 = 4;
@@ -39,8 +40,8 @@ pub struct FrameRing {
     memory: RingMapping,
     slot_bytes: usize,
     slots: usize,
-    /// Number of frames committed to the ring; the next field is the number of those that were
-    /// sent.
+    /// Number of frames committed to the ring since it was opened; the next field is the number of
+    /// those that were sent.
     committed: u64,
     done: u64,
     mtu_bytes: usize,

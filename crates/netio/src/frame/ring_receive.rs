@@ -17,7 +17,7 @@ use crate::NetError;
 use crate::filter;
 use crate::interface::Interface;
 
-/// Offsets of fields in `struct tpacket2_hdr`.
+/// Offsets of fields in `struct tpacket2_hdr`, the header of a frame in the ring.
 const LEN_AT: usize = 4;
 const CAPTURED_LEN_AT: usize = 8;
 const FRAME_AT: usize = 12;

@@ -17,13 +17,13 @@ use crate::{FlushResult, NetError};
 pub struct FrameSender {
     socket: FrameSocket,
     slots: MessageSlots<()>,
-    /// Number of the first frame in the batch that was not sent.
+    /// Number of the first frame in the batch that was neither sent nor refused.
     next: usize,
     len: usize,
     refused: Vec<usize>,
     mtu_bytes: usize,
-    /// Number of bytes before each frame that describe the work left to a device: `HEAD_BYTES`, or
-    /// 0.
+    /// Number of bytes before each frame that describe the work left to a device (`struct
+    /// virtio_net_hdr`): `HEAD_BYTES`, or 0.
     head_bytes: usize,
 }
 

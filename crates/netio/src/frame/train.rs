@@ -5,7 +5,8 @@
 pub(super) const HEAD_BYTES: usize = 10;
 /// Flag `VIRTIO_NET_HDR_F_NEEDS_CSUM` of `struct virtio_net_hdr`: a checksum has to be computed.
 const NEEDS_CHECKSUM: u8 = 1;
-/// Kinds of trains in `struct virtio_net_hdr` (`VIRTIO_NET_HDR_GSO_…`), without the mark for ECN.
+/// Kinds of trains in `struct virtio_net_hdr` (`VIRTIO_NET_HDR_GSO_…`): none (here), TCP over IPv4,
+/// TCP over IPv6, UDP; the last constant is the mark for ECN.
 const KIND_NONE: u8 = 0;
 const KIND_TCP_V4: u8 = 1;
 const KIND_TCP_V6: u8 = 4;
@@ -26,16 +27,16 @@ pub struct PendingChecksum {
     pub offset: usize,
 }
 
-/// Train of segments that share the headers of one frame.
+/// Train: TCP segments or UDP datagrams that share the headers of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Train {
-    /// Transport protocol of the segments.
+    /// Transport protocol of the train's segments.
     pub kind: TrainKind,
-    /// Payload bytes of each segment; the last segment may have fewer.
+    /// Payload bytes of each segment of the train; the last segment may have fewer.
     pub payload_bytes: usize,
 }
 
-/// Transport protocols whose segments kernels join to trains.
+/// Transport protocols whose segments kernels join to trains (GSO, GRO).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrainKind {
     /// Segments of a TCP connection.
@@ -44,7 +45,8 @@ pub enum TrainKind {
     Udp,
 }
 
-/// Properties of a frame in addition to its bytes: a checksum to compute, and a train.
+/// Properties of a frame in addition to its bytes: a checksum to compute, and the segments that it
+/// stands for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FrameProperties {
     pub(super) len: usize,

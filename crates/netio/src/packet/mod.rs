@@ -1,5 +1,5 @@
-//! Packet sockets (`packet(7)`) for datagrams that UDP sockets cannot receive or send: those of
-//! stations that have no IP address yet, and replies to the hardware address that a request came
+//! Packet sockets (`packet(7)`) for datagrams that UDP sockets cannot receive or send: those from
+//! clients that have no IP address yet, and replies to the hardware address that a request came
 //! from.
 //!
 //! The sockets are of the cooked kind: a packet begins with the IPv4 header, the kernel removes and
@@ -59,8 +59,8 @@ pub struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// Opens `count` packet sockets that share the broadcasts to one UDP port: each packet reaches
-    /// one of the sockets.
+    /// Opens `count` packet sockets that share the broadcasts (255.255.255.255) to one UDP port:
+    /// each packet reaches one of the sockets.
     ///
     /// # Errors
     ///

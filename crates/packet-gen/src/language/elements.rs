@@ -335,7 +335,8 @@ fn sum(kind: Checksum, quirks: bool) -> ChecksumUpdate {
     }
 }
 
-/// Returns true if trafgen 0.6.8 treats the packet so far as one whose frames are all alike.
+/// Returns true if trafgen 0.6.8 treats the packet, as far as it was parsed, as one whose frames
+/// are all alike.
 fn is_static(builder: &PacketBuilder) -> bool {
     let packet = &builder.packet;
     packet.counters.is_empty() && packet.randoms.is_empty() && builder.late_sums.is_empty()

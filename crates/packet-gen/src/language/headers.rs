@@ -167,7 +167,8 @@ impl PacketBuilder {
         Ok(offset)
     }
 
-    /// Sets the field of the header `lower` that names the new header after it.
+    /// Sets the field of `lower` (such as EtherType or protocol) that names the new header `header`
+    /// after it.
     fn link(&mut self, lower: &PacketHeader, header: &PacketHeader) {
         let octets = &mut self.packet.octets;
         if header.protocol == HeaderProtocol::Vlan {
@@ -214,7 +215,8 @@ impl PacketBuilder {
         }
     }
 
-    /// Writes the addresses of the sending interface that `header` has by default.
+    /// Writes the addresses of the sending interface into those fields of `header` that have them
+    /// by default.
     fn put_device(&mut self, header: &PacketHeader) {
         if self.device == InterfaceAddresses::NONE {
             return;

@@ -70,7 +70,7 @@ pub struct InterfaceAddresses {
 }
 
 impl InterfaceAddresses {
-    /// Zero addresses, for an output that is no interface.
+    /// Addresses of zeros, for an output that is no interface.
     pub const NONE: Self =
         Self { mac: [0; 6], ip4: Ipv4Addr::UNSPECIFIED, ip6: Ipv6Addr::UNSPECIFIED };
 }

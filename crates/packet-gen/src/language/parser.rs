@@ -23,7 +23,8 @@ pub(crate) struct Parser<'a> {
     pub(crate) random: LibcRandom,
     pub(crate) faults: Vec<PacketTextFault>,
     pub(crate) warnings: Vec<PacketTextFault>,
-    /// Range of processors that trafgen 0.6.8 gives to the next packet.
+    /// Range of processors of a `cpu()` that trafgen 0.6.8 gives to the next packet instead of this
+    /// one.
     late_cpus: Option<(u32, u32)>,
 }
 

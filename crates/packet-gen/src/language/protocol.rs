@@ -106,7 +106,7 @@ pub(crate) const ETH_DESTINATION: HeaderField =
     octets(&["da", "daddr"], 0, 6, HeaderFieldKind::Mac);
 pub(crate) const ETH_SOURCE: HeaderField = octets(&["sa", "saddr"], 6, 6, HeaderFieldKind::Mac);
 pub(crate) const VLAN_TPID: HeaderField = number(&["tpid", "prot", "proto"], -2, 2);
-/// EtherType after a VLAN tag, which no field of the packet language names.
+/// EtherType field after a VLAN tag, for which the packet language has no name.
 pub(crate) const VLAN_TYPE: HeaderField = number(&[], 2, 2);
 pub(crate) const MPLS_LAST: HeaderField = bits(&["last"], 0, 4, 8, 1);
 pub(crate) const IP4_PROTOCOL: HeaderField = number(&["proto", "prot"], 9, 1);
@@ -303,7 +303,7 @@ impl HeaderProtocol {
     }
 
     /// Returns the bytes of the protocol's header, with the fields that are not 0 by default. (A
-    /// VLAN tag counts from after its protocol, which takes the place of the type before it.)
+    /// VLAN tag counts from after its protocol, which is written over the EtherType before it.)
     pub(crate) const fn template(self) -> &'static [u8] {
         match self {
             Self::Ethernet => &[0; 14],

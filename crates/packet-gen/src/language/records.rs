@@ -67,7 +67,8 @@ struct DnsRecordFields {
     /// Fields that change from frame to frame, by their index among type, class, time to live and
     /// length.
     changing: Vec<(usize, fields::Function, usize)>,
-    /// True for each of these four fields for which the packet text gives a number.
+    /// True for each of the fields type, class, time to live and length for which the packet text
+    /// gives a number.
     has_number: [bool; 4],
 }
 

@@ -34,7 +34,7 @@ impl PacketTextFiles {
         self.files.len() - 1
     }
 
-    /// Returns the size of all files together in bytes, with one more for the end of each.
+    /// Returns the size of all files together in bytes, with one byte more for the end of each.
     pub(crate) fn bytes(&self) -> usize {
         self.files.last().map_or(0, |file| file.base + file.octets.len() + 1)
     }

@@ -17,10 +17,10 @@
 
 use base::Random;
 
-/// The generator of a packet file.
+/// Generator of a random packet file.
 pub(crate) struct PacketFileGenerator {
     random: Random,
-    /// The number of bytes of the packet so far.
+    /// Number of bytes of the packet so far.
     len: u64,
     /// True if the packet has a checksum among its elements.
     has_checksum: bool,

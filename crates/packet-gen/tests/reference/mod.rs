@@ -15,11 +15,11 @@ use packet_gen::FrameStream;
 use packet_gen::language::{self, PacketParserSettings};
 use packet_wire::pcap::CaptureReader;
 
-/// The number of frames of each file.
+/// Number of frames that a test compares of each packet file.
 pub(crate) const FRAMES: usize = 14;
-/// The number of files unless the environment sets another.
+/// Number of packet files, unless the environment variable sets another.
 const FILES: u64 = 40;
-/// The time after which trafgen is taken to hang.
+/// Time after which a run of trafgen counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) fn hex(octets: &[u8]) -> String {

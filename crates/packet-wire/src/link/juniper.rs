@@ -65,7 +65,7 @@ pub(super) fn packet(link_type: u32, frame: &[u8]) -> Result<&[u8], LinkError> {
     }
 }
 
-/// Returns the number of bytes of the cookie that a card puts before a frame.
+/// Returns the number of bytes of the cookie that a card of a Juniper router puts before a frame.
 fn cookie_bytes(link_type: u32, behind: &[u8]) -> Result<usize, LinkError> {
     /// Flags of a frame of FRF.16 that is both first and last fragment, so whole; such a frame has
     /// no cookie.
@@ -86,8 +86,8 @@ fn cookie_bytes(link_type: u32, behind: &[u8]) -> Result<usize, LinkError> {
     if bytes > COOKIE_BYTES_MAX { Err(LinkError::Header) } else { Ok(bytes) }
 }
 
-/// Returns the IP packet before or after its encryption, by the type in the header of the
-/// encryption card.
+/// Returns the IP packet that a Juniper router captured before or after its encryption, by the type
+/// in the header of the encryption card.
 fn encrypted(payload: &[u8]) -> Result<&[u8], LinkError> {
     const HEAD_BYTES: usize = 16;
     match octet(payload, 3)? {
@@ -97,8 +97,9 @@ fn encrypted(payload: &[u8]) -> Result<&[u8], LinkError> {
     }
 }
 
-/// Returns the IP packet after the cookie of the second card for ATM: after an LLC header, in an
-/// Ethernet frame or in PPP, or alone on its circuit.
+/// Returns the IP packet after the cookie of Juniper's second kind of ATM card
+/// (`DLT_JUNIPER_ATM2`): after an LLC header, in an Ethernet frame or in PPP, or alone on its
+/// circuit.
 fn atm_2<'p>(cookie: &[u8], is_incoming: bool, payload: &'p [u8]) -> Result<&'p [u8], LinkError> {
     const IS_MAINTENANCE: u8 = 0x70;
     const GAP_COUNT: u8 = 0x3f;
@@ -113,7 +114,8 @@ fn atm_2<'p>(cookie: &[u8], is_incoming: bool, payload: &'p [u8]) -> Result<&'p 
     }
 }
 
-/// Returns the IP packet after the cookie of a card for several links, PPP or frame relay.
+/// Returns the IP packet after the cookie of a Juniper card for several links (multilink PPP or
+/// frame relay).
 fn multilink<'p>(link_type: u32, cookie: &[u8], payload: &'p [u8]) -> Result<&'p [u8], LinkError> {
     const FROM_ROUTER: u8 = 0x0c;
     const PROTOCOL: u8 = 0x70;

@@ -7,7 +7,8 @@ use super::{
     word_little,
 };
 
-/// Network layer protocol identifiers (ISO/IEC TR 9577) of frame relay and ATM.
+/// Network layer protocol identifiers (NLPID, ISO/IEC TR 9577) in frames of frame relay and ATM:
+/// SNAP (here), IPv6, IPv4.
 const NLPID_SNAP: u8 = 0x80;
 pub(super) const NLPID_IPV6: u8 = 0x8e;
 pub(super) const NLPID_IPV4: u8 = 0xcc;

@@ -1,4 +1,4 @@
-//! Tests of the packets found behind the headers of all links.
+//! Tests of the IP packets found after the headers of all links.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -7,8 +7,8 @@ use super::*;
 
 const PACKET: [u8; 3] = [0x45, 1, 2];
 
-/// Returns a header of radiotap with a time and flags, and a wireless one of 26 bytes, filled
-/// up to 28.
+/// Returns a radiotap header with a time and flags, and after it a wireless header (IEEE 802.11) of
+/// 26 bytes, padded to 28.
 fn padded_radiotap() -> Vec<u8> {
     let mut head = vec![0, 0, 17, 0, 3, 0, 0, 0];
     head.extend([0; 8]);

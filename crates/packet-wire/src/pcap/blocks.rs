@@ -13,7 +13,7 @@ use super::{ByteOrder, LINK_ETHERNET, LINK_UNKNOWN, PcapError, SNAP_LEN};
 pub(super) const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// Word after type and length of a pcapng section header, which shows the byte order.
 const ORDER: u32 = 0x1a2b_3c4d;
-/// Types of pcapng blocks.
+/// Types of pcapng blocks: section header (here), and the next constants.
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const OLD_PACKET: u32 = 2;
@@ -23,8 +23,8 @@ const PACKET: u32 = 6;
 /// (a length).
 const HEAD_BYTES: usize = 8;
 const TAIL_BYTES: usize = 4;
-/// Options of a pcapng interface: end of the options, unit of its time stamps, and seconds to be
-/// added to its time stamps.
+/// Options of a pcapng interface: end of the options (here), unit of its time stamps, and seconds
+/// to be added to its time stamps.
 const END: u16 = 0;
 const RESOLUTION: u16 = 9;
 const OFFSET: u16 = 14;
@@ -294,7 +294,7 @@ mod tests {
         octets
     }
 
-    /// Returns words and the bytes behind them, in the byte order of the test.
+    /// Returns the body of a block: words, and bytes after them, in the byte order of the test.
     fn body(is_big: bool, words: &[u32], octets: &[u8]) -> Vec<u8> {
         let put = |word: &u32| if is_big { word.to_be_bytes() } else { word.to_le_bytes() };
         words.iter().flat_map(put).chain(octets.iter().copied()).collect()
@@ -305,7 +305,7 @@ mod tests {
         block(is_big, SECTION, &body(is_big, &[ORDER, version, u32::MAX, u32::MAX], &[]))
     }
 
-    /// Returns an interface whose options are words of their own.
+    /// Returns a block that describes an interface with the options `options`, in words.
     fn described(is_big: bool, link_type: u32, options: &[u32]) -> Vec<u8> {
         let first = if is_big { link_type << 16 } else { link_type };
         block(is_big, INTERFACE, &body(is_big, &[&[first, 0][..], options].concat(), &[]))

@@ -39,18 +39,18 @@ const SNAP_LEN: u32 = 262_144;
 /// Order of the bytes of a number in a capture file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteOrder {
-    /// Least significant byte first.
+    /// Byte order of a capture file with the least significant byte first.
     Little,
-    /// Most significant byte first.
+    /// Byte order of a capture file with the most significant byte first.
     Big,
 }
 
 /// Unit of the fraction in the time stamps of a pcap file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// Millionths of a second.
+    /// Unit of time stamps: millionths of a second.
     Microseconds,
-    /// Billionths of a second.
+    /// Unit of time stamps: billionths of a second.
     Nanoseconds,
 }
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Returns the browser; `None`, with a printed note, if none is installed and none is required.
+/// Returns the path of Chromium; `None`, with a printed note, if none is installed and none is
+/// required.
 pub(crate) fn chromium() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&path)

@@ -61,7 +61,8 @@ const RESULT: &str = "id=\"result\">";
 /// before the frames in it are laid out, for which its virtual clock does not wait.
 const STARTS: usize = 40;
 
-/// Runs the browser until its output has a result; returns page and log.
+/// Runs the browser until its output contains a probe's result; returns the dumped page and the
+/// log.
 fn dumped(command: &mut Command) -> (String, String) {
     let mut last = String::new();
     for _ in 0..STARTS {

@@ -1,5 +1,5 @@
-//! A simulated lab: servers with a capacity, a cost and some noise, measured as the lab measures,
-//! for tests of the digest and the report.
+//! Simulated lab: servers with a capacity, a cost and some noise, measured as the lab measures, for
+//! tests of the digest and the report.
 
 use std::collections::BTreeMap;
 
@@ -48,20 +48,21 @@ const fn model(
     ServerModel { server, variant, capacity_per_s, cost_s, latency_us, rss_mib }
 }
 
-/// Mishap of a server in a run.
+/// Fault of a server in a run of the simulated lab.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum ServerFault {
-    /// The server misses every confirmation.
+    /// Fault by which the server misses every confirmation of its highest rate.
     Fails,
-    /// Every trial of the server is void.
+    /// Fault by which every trial of the server is void.
     Void,
-    /// Trials at more than half of the server's capacity are void, so that it never fails.
+    /// Fault by which trials at more than half of the server's capacity are void, so that it never
+    /// misses the criterion.
     Blinded,
-    /// The server reaches only this share of its capacity.
+    /// Fault by which the server reaches only this share of its capacity.
     Slowed(f64),
 }
 
-/// Number of latencies of a trial that is enough for every percentile.
+/// Number of latencies per trial that is enough for every percentile.
 const ENOUGH: u32 = 10_000;
 
 pub(crate) struct Lab {
@@ -70,11 +71,11 @@ pub(crate) struct Lab {
     clock_s: f64,
     pub(crate) trials: Vec<TrialRecord>,
     pub(crate) searches: Vec<SearchEnd>,
-    /// Mishaps: server, run, mishap.
+    /// Faults of servers in runs: name of the server, number of the run, fault.
     pub(crate) mishaps: Vec<(&'static str, u32, ServerFault)>,
-    /// Number of trials of which one is void; 0 for none.
+    /// Number of trials of which one, on average, is void; 0 if none is.
     pub(crate) void_one_in: u64,
-    /// Number of latencies of each trial.
+    /// Number of latencies in the record of each trial.
     pub(crate) latencies: u32,
 }
 
@@ -93,7 +94,8 @@ impl Lab {
         }
     }
 
-    /// Measures `models` in turn, in the plan's number of rounds, with curve points at the end.
+    /// Measures the servers `models` in turn, in the plan's number of rounds, with curve points at
+    /// the end.
     pub(crate) fn measure(&mut self, models: &[ServerModel]) {
         let mut rates: BTreeMap<usize, f64> = BTreeMap::new();
         let mut models = models.to_vec();
@@ -133,7 +135,7 @@ impl Lab {
         }
     }
 
-    /// Returns the rate of the last confirming trial of `model`.
+    /// Returns the rate of the last trial that had to confirm a rate of `model`.
     fn known(&self, model: &ServerModel) -> Option<f64> {
         let same = |t: &&TrialRecord| t.server == model.server && t.variant == model.variant;
         let mut confirmed = self.trials.iter().filter(same);
@@ -334,7 +336,7 @@ impl Lab {
             .collect()
     }
 
-    /// Returns the run that the trials belong to.
+    /// Returns the record of the run that the trials belong to.
     pub(crate) fn run(&self) -> RunRecord {
         let pairs = |list: &[(&str, &str)]| {
             list.iter().map(|&(a, b)| (a.to_owned(), b.to_owned())).collect()
@@ -392,7 +394,8 @@ fn commands(model: &ServerModel, rate_per_s: f64, dwell_s: f64) -> BTreeMap<Stri
     BTreeMap::from([("server".to_owned(), server), ("generator".to_owned(), generator)])
 }
 
-/// Runs the quick plan against all models, with some void trials.
+/// Runs the quick plan with all servers of the simulation and some void trials, and returns its
+/// summary.
 pub(crate) fn quick() -> RunSummary {
     let text = include_str!("../../../../plans/dhcp4-quick.toml");
     let mut plan = Plan::parse("dhcp4-quick.toml", text).expect("the shipped plan is good");
@@ -412,7 +415,8 @@ pub(crate) fn full_plan() -> Plan {
     plan
 }
 
-/// Runs the full plan against all models, with one mishap of each kind.
+/// Runs the full plan with all servers of the simulation and one fault of each kind, and returns
+/// its summary.
 pub(crate) fn full() -> RunSummary {
     let mut plan = full_plan();
     plan.sampling_interval_ms = 1_000;
@@ -429,7 +433,7 @@ pub(crate) fn full() -> RunSummary {
     digest(&lab.run(), &lab.trials)
 }
 
-/// Runs the quick plan with few trials and samples.
+/// Runs the quick plan with few trials and samples, and returns its summary.
 pub(crate) fn small() -> RunSummary {
     let mut plan = quick().plan;
     plan.search.start_per_s = 8_000.0;
@@ -448,8 +452,8 @@ pub(crate) fn small() -> RunSummary {
     digest(&lab.run(), &lab.trials)
 }
 
-/// Makes servers with long names at rates close together, of which one is never confirmed, in one
-/// round, so that no ratio has an interval; and a long trial.
+/// Returns the summary of a run with servers with long names at rates close together, of which one
+/// is never confirmed, in one round, so that no ratio has an interval; and a long trial.
 pub(crate) fn crowded() -> RunSummary {
     const NAMES: [&str; 5] = [
         "godwit-postgresql",
@@ -497,7 +501,7 @@ const ECHO: [(f64, &str); 2] = [
     (60_000.0, include_str!("../../../measure/tests/data/perf/echo-60000.txt")),
 ];
 
-/// Makes a profile from perf's output.
+/// Returns the profile of `text`, perf's output.
 pub(crate) fn profile(text: &str) -> Profile {
     let folded = fold(text);
     Profile {
@@ -512,8 +516,8 @@ pub(crate) fn profile(text: &str) -> Profile {
     }
 }
 
-/// Makes a plan of DNS for the echo, profiled at two rates; `others` are profiled at the first of
-/// them, with the samples of the second, under their own names.
+/// Returns the records of a DNS plan for the echo, profiled at two rates; `others` are profiled at
+/// the first of them, with the samples of the second, under their own names.
 pub(crate) fn profiled(others: &[&'static str]) -> (RunRecord, Vec<TrialRecord>) {
     let text = include_str!("../../../../plans/dns-quick.toml");
     let mut plan = Plan::parse("dns-quick.toml", text).expect("the shipped plan is good");

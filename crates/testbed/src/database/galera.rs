@@ -33,8 +33,8 @@ const SMALL: [&str; 5] = [
     "table_open_cache=64",
 ];
 
-/// Options of Galera with which the others notice a killed node soon, with memory for the
-/// transactions that an absent node misses.
+/// Options of Galera with which nodes soon notice that another node was killed, and keep in memory
+/// the transactions that an absent node misses (`gcache.size`).
 const PROVIDER_OPTIONS: &str = "gcache.size=64M;gcs.fc_limit=256;pc.recovery=no;\
      evs.keepalive_period=PT0.3S;evs.inactive_check_period=PT0.3S;evs.suspect_timeout=PT2S;\
      evs.inactive_timeout=PT6S;evs.install_timeout=PT6S";
@@ -151,8 +151,8 @@ fn options(ports: &[u16], own: u16) -> Result<Vec<String>, TestbedError> {
     Ok(options)
 }
 
-/// Returns the last position of a cluster's node in the sequence of transactions, from its own
-/// files.
+/// Returns the last position of a cluster's node in Galera's sequence of transactions, from the
+/// node's own files.
 fn recovered_position(node: &PrivateDatabase) -> Result<String, TestbedError> {
     let log: PathBuf = node.folder().join("recovered.log");
     let _ = std::fs::remove_file(&log);

@@ -65,8 +65,8 @@ impl DatabaseEngine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrivateDatabaseSettings {
     /// True if the database server has a commit on the disk before it reports the commit, which is
-    /// the default of both servers. Otherwise a commit survives only a crash of the server, which
-    /// is what Kea's users usually choose.
+    /// the default of both servers. Otherwise a commit survives only a crash of the database
+    /// server, not of the machine, which is what Kea's users usually choose.
     pub is_durable: bool,
     /// True if the database server listens on a port of the loopback interface as well.
     pub on_loopback: bool,
@@ -87,7 +87,7 @@ pub struct PrivateDatabase {
     settings: PrivateDatabaseSettings,
     folder: PathBuf,
     port: Option<u16>,
-    /// Words that the database server's command is run through.
+    /// Words that run the database server's command, put before it, such as `taskset -c 1`.
     command_prefix: Vec<String>,
     /// Further settings of the database server itself, as `name=value`.
     options: Vec<String>,
@@ -155,7 +155,7 @@ impl PrivateDatabase {
         Ok(database)
     }
 
-    /// Makes a database server without data, in a folder of its own.
+    /// Makes the value of a database server, not started and without data, in a new folder.
     fn make(
         engine: DatabaseEngine,
         settings: PrivateDatabaseSettings,
@@ -204,7 +204,7 @@ impl PrivateDatabase {
         self.port
     }
 
-    /// Returns the number in the name of PostgreSQL's socket.
+    /// Returns the port number in the name of PostgreSQL's unix socket.
     #[must_use]
     pub fn socket_port(&self) -> u16 {
         self.port.unwrap_or(5432)
@@ -272,7 +272,8 @@ impl PrivateDatabase {
         wait_until(STOP_LIMIT, || tree.iter().all(|pid| !is_running(*pid)));
     }
 
-    /// Ends the database server in order. Its folder stays.
+    /// Ends the database server in order (MariaDB by SIGTERM, PostgreSQL by SIGINT). Its folder
+    /// stays.
     ///
     /// # Errors
     /// It had to be killed.
@@ -308,7 +309,7 @@ impl PrivateDatabase {
         self.launch_with(&[])
     }
 
-    /// Starts the database server again with further arguments for this start only.
+    /// Starts the database server again, with `arguments` on its command line for this start only.
     fn launch_with(&mut self, arguments: &[&str]) -> Result<(), TestbedError> {
         let command = match self.engine {
             DatabaseEngine::MariaDb => mariadb::server(self)?,

@@ -1,11 +1,11 @@
-//! Output of the benchmark program of 2012, letter for letter, with its misleading averages of
-//! whole microseconds.
+//! Output of the benchmark program `dhcp-ubench` of 2012, letter for letter, with its misleading
+//! averages of whole microseconds.
 
 use crate::result::SubjectResult;
 use crate::subject::{ChangeSafety, SubjectBackend};
 use crate::workload::WorkloadStep;
 
-/// Arguments of the command line, which the program of 2012 printed.
+/// Arguments of the command line, which `dhcp-ubench` of 2012 printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters<'p> {
     /// Number of iterations, from the flag `-n`.
@@ -22,12 +22,12 @@ pub struct Parameters<'p> {
     pub host: &'p str,
     /// User of the database server, from the flag `-u`.
     pub user: &'p str,
-    /// Password of the database server, from the flag `-p`; the program of 2012 printed it in
-    /// clear, Godwit prints stars instead.
+    /// Password of the database server, from the flag `-p`; `dhcp-ubench` of 2012 printed it in
+    /// clear, Godwit prints asterisks instead.
     pub password: &'p str,
 }
 
-/// Returns the lines that the program of 2012 printed before the measurement.
+/// Returns the lines that `dhcp-ubench` of 2012 printed before the measurement.
 #[must_use]
 pub fn head(backend: SubjectBackend, parameters: &Parameters<'_>) -> String {
     let choose = |is_so: bool, yes: &'static str, no: &'static str| if is_so { yes } else { no };
@@ -52,7 +52,7 @@ pub fn head(backend: SubjectBackend, parameters: &Parameters<'_>) -> String {
     out
 }
 
-/// Returns the name of the database or file that the program of 2012 used by default.
+/// Returns the name of the database or file that `dhcp-ubench` of 2012 used by default.
 #[must_use]
 pub const fn default_name(backend: SubjectBackend) -> &'static str {
     match backend {
@@ -62,8 +62,8 @@ pub const fn default_name(backend: SubjectBackend) -> &'static str {
     }
 }
 
-/// Returns the text of the program of 2012 before the marks of a step; `None` for steps that did
-/// not exist in 2012.
+/// Returns the text that `dhcp-ubench` of 2012 printed before the marks of a step; `None` for steps
+/// that did not exist in 2012.
 const fn label(step: WorkloadStep) -> Option<&'static str> {
     match step {
         WorkloadStep::Create => Some("CREATE:   "),
@@ -98,7 +98,7 @@ pub fn progress(
     line
 }
 
-/// Returns the last four lines of the program of 2012, for the first run of `row`.
+/// Returns the last four lines that `dhcp-ubench` of 2012 printed, for the first run of `row`.
 #[must_use]
 pub fn summary(row: &SubjectResult) -> String {
     let mut out = String::new();

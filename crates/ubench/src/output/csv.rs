@@ -1,4 +1,5 @@
-//! Report of a benchmark as comma-separated values: a line for each step of each row.
+//! Report of a benchmark as comma-separated values: a line for each step (such as `create`) of each
+//! measured store.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! Report of a benchmark as one HTML page: tables 3.1 to 3.6 of 2012 with the new figures next to
-//! them, the gain by group commit, and all rows.
+//! Report of a benchmark as one HTML page: tables 3.1 to 3.6 of the document of 2012 with the new
+//! figures next to them, the gain by group commit, and the results of all measured stores.
 
 mod tables;
 

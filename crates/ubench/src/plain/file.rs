@@ -1,5 +1,5 @@
-//! Lease file of the program of 2012: an ordered map in memory, and a text file to which every
-//! change appends a block of lines.
+//! Lease file of the benchmark program `dhcp-ubench` of 2012: an ordered map in memory, and a text
+//! file to which every change appends a block of lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

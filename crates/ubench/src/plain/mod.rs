@@ -1,5 +1,5 @@
-//! Benchmark by the method of 2012: the tables of that program, one statement for each operation,
-//! on one or several connections, each of which waits for the result of its statement.
+//! Benchmark by the method of 2012: the tables of `dhcp-ubench`, one SQL statement for each
+//! operation, on one or several connections, each of which waits for the result of its statement.
 
 mod file;
 mod mysql;
@@ -83,14 +83,15 @@ impl<D: StatementDriver> StoreConnection for DriverConnection<D> {
     }
 }
 
-/// Store with the tables of 2012: connections on which operations run in parallel.
+/// Store with the tables of `dhcp-ubench` of 2012: connections on which operations run in parallel.
 pub(crate) struct PlainStore {
     connections: Vec<Box<dyn StoreConnection>>,
     per_transaction: u32,
     counts: Option<Arc<StoreWriteCounters>>,
 }
 
-/// Opens as many connections as `subject` has operations at a time, and creates the table anew.
+/// Opens as many connections to the store as `subject` has operations at a time, and creates the
+/// table anew.
 pub(crate) fn open(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,

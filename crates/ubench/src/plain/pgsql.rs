@@ -1,4 +1,4 @@
-//! Driver of PostgreSQL with a table like that of 2012; the program of 2012 had none for
+//! Driver of PostgreSQL with a table like that of 2012; `dhcp-ubench` of 2012 had none for
 //! PostgreSQL.
 
 use std::collections::HashMap;

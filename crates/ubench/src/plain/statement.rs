@@ -47,8 +47,8 @@ const COLUMNS_BY: [&str; 3] = [
 const UPDATE: &str = "UPDATE lease4 SET valid_lft = ?, cltt = @ WHERE addr = ?";
 const DELETE: &str = "DELETE FROM lease4 WHERE addr = ?";
 
-/// Returns the SQL statement that creates the table of 2012; `engine` is MySQL's, `is_logged` is
-/// false for PostgreSQL's third setting.
+/// Returns the SQL statement that creates the table of 2012; `engine` is MySQL's storage engine,
+/// `is_logged` is false for PostgreSQL's `UNLOGGED` tables.
 pub(crate) fn create_table(backend: SubjectBackend, engine: &str, is_logged: bool) -> String {
     let (serial, number, hwaddr, client_id, time) = match backend {
         SubjectBackend::Mysql => {

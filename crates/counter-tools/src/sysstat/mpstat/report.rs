@@ -41,7 +41,7 @@ pub(super) struct InterruptRates {
 #[derive(Clone, Debug)]
 pub(super) struct ProcessorInterrupts {
     pub(super) cpu: u32,
-    /// Interrupts per second, one for each name of the table.
+    /// Interrupts per second, one for each kind of interrupt in the table.
     pub(super) per_second: Vec<f64>,
 }
 

@@ -7,7 +7,7 @@ use counters::{TICKS_PER_S, TaskIo};
 use super::super::per_second;
 use super::task::{TaskKey, TaskReading, TaskReadings};
 
-/// Columns of pidstat that one switch selects.
+/// Group of pidstat's columns that one switch (`-d`, `-r`, `-u`, …) selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TaskActivity {
     Processor,
@@ -27,10 +27,10 @@ pub(super) struct TaskTable {
     /// True if tables have lines for tasks that did nothing.
     pub(super) has_idle: bool,
     pub(super) has_head_each_time: bool,
-    /// True until the first table is printed.
+    /// True until pidstat has printed its first table.
     pub(super) is_first: bool,
     pub(super) decimals: usize,
-    /// Number of processors that `%CPU` is a share of.
+    /// Number of processors by whose time `%CPU` is divided (`-I`).
     pub(super) processors: usize,
     /// Memory of the machine in kilobytes of 1024 bytes.
     pub(super) memory_kb: u64,

@@ -97,7 +97,8 @@ pub(super) const CASES: &[ConformanceCase] = &[
 ];
 
 const ACK_RATIO: u8 = 5;
-/// Time in which the target would send data if neither its window nor a missing packet blocked it.
+/// Time in which the target would send data if neither its congestion window nor a missing packet
+/// blocked it.
 const SHORT: Duration = Duration::from_millis(60);
 
 fn demand_state(

@@ -274,7 +274,7 @@ fn pending(bench: &ConformanceContext) -> Result<PendingChange<'_>, CaseStopReas
 }
 
 impl PendingChange<'_> {
-    /// Returns the Confirm option that agrees to the target's Change.
+    /// Returns the Confirm option that agrees to the pending Change of the target.
     fn agreement(&self) -> Vec<u8> {
         let is_list = !matches!(self.feature, SEQUENCE_WINDOW | ACK_RATIO);
         let first = if is_list { &self.value[..1] } else { &[] };

@@ -106,9 +106,10 @@ pub(super) const CASES: &[ConformanceCase] = &[
     ),
 ];
 
-/// Initial Sequence Window of both ends, in packets.
+/// Initial Sequence Window of both ends (RFC 4340 §7.5.2), in packets.
 const WIDTH: u64 = 100;
-/// Count of valid sequence numbers below the greatest received; `ABOVE` is the count above it.
+/// Count of valid sequence numbers below the greatest received (GSR, RFC 4340 §7.5.1); `ABOVE` is
+/// the count above it.
 const BELOW: u64 = WIDTH / 4 - 1;
 const ABOVE: u64 = WIDTH * 3 / 4;
 /// Time that is longer than the wait between two Syncs of a target that sends eight Syncs per
@@ -128,7 +129,8 @@ fn settled(bench: &ConformanceContext) -> Result<TesterConnection<'_>, CaseStopR
     Ok(peer)
 }
 
-/// Sends a packet, and returns the target's answers to it. The two ends are in step afterwards.
+/// Sends a packet, and returns the target's answers to it. Afterwards both ends know each other's
+/// greatest sequence numbers.
 fn answers_at(
     peer: &mut TesterConnection<'_>,
     draft: &UnsentPacket,

@@ -8,7 +8,8 @@ use crate::option::DccpOptionWriter;
 /// (RFC 4341 §6.1, as TCP).
 const DELAY_NS: u64 = 200_000_000;
 
-/// Receiver's state of CCID 2: the Ack Ratio, and when the next acknowledgement is due.
+/// State of a CCID 2 receiver: the Ack Ratio (data packets per acknowledgement), and when the next
+/// acknowledgement is due.
 #[derive(Clone, Copy, Debug)]
 pub struct Ccid2Receiver {
     ratio: u16,

@@ -10,7 +10,8 @@ const LEAST_NS: u64 = 200_000_000;
 /// Greatest retransmission timeout after backing off, in nanoseconds.
 const GREATEST_NS: u64 = 60_000_000_000;
 
-/// Estimator of the round-trip time and of the retransmission timeout that follows from it.
+/// Estimator of a CCID 2 sender's round-trip time and of the retransmission timeout (RTO, RFC 6298)
+/// that follows from it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rto {
     smoothed_ns: Option<u64>,

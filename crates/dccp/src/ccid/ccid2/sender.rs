@@ -14,7 +14,7 @@ use crate::sequence::SequenceNumber;
 /// RFC 4341 §5).
 const LATER_PACKETS: u32 = 3;
 
-/// Sender's state of CCID 2: congestion window, packets in flight, timer, Ack Ratio.
+/// State of a CCID 2 sender: congestion window, packets in flight, retransmission timer, Ack Ratio.
 #[derive(Clone, Debug)]
 pub struct Ccid2Sender {
     cwnd: u32,
@@ -34,14 +34,16 @@ pub struct Ccid2Sender {
     last_data_ns: Option<u64>,
     no_growth_until_ns: u64,
     was_full: bool,
-    /// Largest number of packets in flight since `used_since_ns` (RFC 2861).
+    /// Largest number of packets in flight since `used_since_ns`, by which an unused congestion
+    /// window shrinks (RFC 2861).
     used: u32,
     used_since_ns: u64,
     reverse: ReverseWindow,
     data_since_ack: u32,
 }
 
-/// Ack Ratio of the sender, and the state from which it follows (RFC 4341 §6.1.2).
+/// Ack Ratio (data packets per acknowledgement) of the sender, and the state from which it follows
+/// (RFC 4341 §6.1.2).
 #[derive(Clone, Copy, Debug)]
 struct ReverseWindow {
     ratio: u16,
@@ -223,8 +225,8 @@ impl Ccid2Sender {
         self.reverse.ratio = self.reverse.ratio.clamp(least, most as u16);
     }
 
-    /// Ends a window of data and adapts the Ack Ratio to lost acknowledgements in it
-    /// (RFC 4341 §6.1.2).
+    /// Ends a window of data and adapts the Ack Ratio (data packets per acknowledgement) to lost
+    /// acknowledgements in that window (RFC 4341 §6.1.2).
     fn end_reverse_window(&mut self, acknowledgement: SequenceNumber) {
         match self.reverse.window_end {
             Some(end) if !acknowledgement.is_after(end) => return,

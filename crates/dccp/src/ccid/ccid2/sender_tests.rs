@@ -9,7 +9,7 @@ fn n(value: u64) -> SequenceNumber {
     SequenceNumber::new(value)
 }
 
-/// A sender, and the sequence number of its next packet.
+/// CCID 2 sender under test, and the sequence number of its next packet.
 struct Ccid2SenderFixture {
     sender: Ccid2Sender,
     next: u64,
@@ -21,7 +21,7 @@ impl Ccid2SenderFixture {
         Self { sender: Ccid2Sender::new(n(1), 1_424), next: 1, now_ns: 0 }
     }
 
-    /// Sends as much data as is allowed. Returns the count of packets.
+    /// Sends data packets as long as the congestion window allows. Returns the count of packets.
     fn send_all(&mut self) -> u64 {
         let before = self.next;
         while self.sender.clearance(self.now_ns) == Clearance::Now {
@@ -41,7 +41,8 @@ impl Ccid2SenderFixture {
         self.next += 1;
     }
 
-    /// Delivers an acknowledgement of `number` with these runs, 50 ms later.
+    /// Delivers an acknowledgement of the packet `number` with an Ack Vector of `runs`, 50 ms
+    /// later.
     fn ack(&mut self, number: u64, runs: &[u8]) {
         self.ack_with(number, &[DccpOption::AckVector { nonce: false, runs }]);
     }
@@ -59,7 +60,7 @@ impl Ccid2SenderFixture {
         });
     }
 
-    /// Acknowledges every packet, one by one.
+    /// Acknowledges every packet from the number `from` on, one by one.
     fn ack_all(&mut self, from: u64) {
         for number in from..self.next {
             self.ack(number, &[(number - from).min(63) as u8]);
@@ -103,8 +104,8 @@ fn ack_07_slow_start_grows_by_one_for_two_packets_and_avoidance_by_one_for_a_win
     assert_eq!(world.sender.cwnd, 5);
 }
 
-/// RFC 4341 §5: avoidance grows for windows of data acknowledged without lost packets. Linux 6.1
-/// also counts packets that arrived next to a loss.
+/// Tests RFC 4341 §5: in congestion avoidance the window grows for windows of data acknowledged
+/// without lost packets. Linux 6.1 also counts packets that arrived next to a loss.
 #[test]
 fn ack_07_packets_beside_a_loss_make_no_window_grow() {
     let mut world = Ccid2SenderFixture::new();

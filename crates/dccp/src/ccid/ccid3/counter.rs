@@ -1,12 +1,13 @@
 //! Window counter in the CCVal field (RFC 4342 §8.1): it counts quarters of a round trip, so that
 //! the receiver can separate loss events without knowing the round-trip time.
 
-/// Steps of the window counter in a round trip.
+/// Number of steps of the window counter (CCVal, RFC 4342 §8.1) in a round trip.
 const STEPS_PER_RTT: u64 = 4;
-/// Largest number of steps of the window counter between two packets in a row.
+/// Largest number of steps of the window counter (CCVal, RFC 4342 §8.1) between two packets in a
+/// row.
 const STEP_MAX: u64 = 5;
 
-/// Window counter of a CCID 3 sender.
+/// Window counter (CCVal, RFC 4342 §8.1) of a CCID 3 sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowCounter {
     value: u8,

@@ -14,8 +14,8 @@ const INTERVALS_MAX: usize = WEIGHTS.len() + 1;
 const DISCOUNT_LEAST: f64 = 0.25;
 /// Bytes of one interval in the Loss Intervals option.
 const INTERVAL_LEN: usize = 9;
-/// Greatest length of a loss interval that the option can report, in packets; longer ones are
-/// reported as this.
+/// Greatest length of a loss interval that the Loss Intervals option can report, in packets; longer
+/// intervals are reported with this length.
 const LENGTH_MAX: u64 = (1 << 24) - 1;
 
 /// Returns the mean of loss intervals in packets, the open one first, without discounting. Returns
@@ -45,15 +45,16 @@ fn totals(lengths: &[f64], discounts: &[f64; INTERVALS_MAX], discount: f64) -> O
 
 #[derive(Clone, Copy, Debug)]
 struct LossInterval {
-    /// Sequence number of the first lost packet; in the first interval, that of the first packet of
-    /// all.
+    /// Sequence number of the first lost packet of the interval; in a connection's first interval,
+    /// that of its first packet.
     first: SequenceNumber,
     /// Count of packets from the first to the last lost packet of the event; 0 in the first
     /// interval.
     loss_len: u64,
-    /// Count of packets without data in the interval.
+    /// Count of packets without data in the loss interval.
     non_data: u64,
-    /// Length of the first interval in data packets, calculated from the rate (RFC 5348 §6.3.1).
+    /// Length of the connection's first loss interval in data packets, calculated from the rate
+    /// (RFC 5348 §6.3.1); `None` for later intervals.
     synthetic: Option<u64>,
     /// Factor to which later discounting has reduced the interval's weight.
     discount: f64,

@@ -146,7 +146,8 @@ mod tests {
         SequenceNumber::new(value)
     }
 
-    /// Feeds data packets of (number, counter). Returns the events and the additions to them.
+    /// Passes data packets of (sequence number, window counter) to a detector. Returns the loss
+    /// events and the additions to them.
     fn events(packets: &[(u64, u8)]) -> Vec<(u64, u64, bool)> {
         let mut detector = LossDetector::new(n(0));
         let mut events = Vec::new();

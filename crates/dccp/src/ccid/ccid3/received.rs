@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::counter;
 
-/// Number of bins into which the meter divides a round trip.
+/// Number of bins into which the meter of the receive rate divides a round trip.
 const BINS_PER_RTT: u64 = 16;
 
 /// Meter of the bytes of data that arrived in the last round trip.

@@ -13,7 +13,7 @@ use crate::sequence::SequenceNumber;
 /// Steps of the window counter after which feedback is due (RFC 4342 §6).
 const FEEDBACK_STEPS: u8 = 4;
 
-/// Receiver's state of CCID 3: loss history, receive rate, and when the next feedback is due.
+/// State of a CCID 3 receiver: loss history, receive rate, and when the next feedback is due.
 #[derive(Clone, Debug)]
 pub struct Ccid3Receiver {
     reports_loss_event_rate: bool,

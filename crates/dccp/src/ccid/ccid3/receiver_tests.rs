@@ -16,7 +16,7 @@ fn receiver() -> Ccid3Receiver {
     receiver
 }
 
-/// Delivers a data packet of 1,000 bytes.
+/// Delivers a data packet of 1,000 bytes with sequence number `number` and window counter `ccval`.
 fn data(receiver: &mut Ccid3Receiver, number: u64, now_ms: u64, ccval: u8) {
     receiver.record_arrival(&PacketArrival {
         now_ns: now_ms * MS,
@@ -29,7 +29,8 @@ fn data(receiver: &mut Ccid3Receiver, number: u64, now_ms: u64, ccval: u8) {
     });
 }
 
-/// Returns the options of a feedback: rate, inverse loss event rate, interval lengths.
+/// Returns the options of a feedback packet: receive rate, inverse of the loss event rate, lengths
+/// of the loss intervals.
 fn feedback(receiver: &mut Ccid3Receiver, now_ms: u64) -> Option<(u32, u32, Vec<u64>)> {
     let mut area = [0; 300];
     let mut options = DccpOptionWriter::new(&mut area);

@@ -12,7 +12,8 @@ pub(super) struct ReceiveRates {
 }
 
 impl ReceiveRates {
-    /// Returns the set of receive rates that limits nothing.
+    /// Returns a set of receive rates that does not limit the sender (X_recv_set with infinity, RFC
+    /// 5348 §4.2).
     pub(super) const fn unlimited() -> Self {
         Self { rates: [Some((0, f64::INFINITY)), None, None] }
     }

@@ -47,7 +47,7 @@ struct TfrcFeedback {
     p: f64,
 }
 
-/// Sender's state of CCID 3: allowed rate, loss event rate, round-trip time, nofeedback timer.
+/// State of a CCID 3 sender: allowed rate, loss event rate, round-trip time, nofeedback timer.
 #[derive(Clone, Debug)]
 pub struct Ccid3Sender {
     segment_bytes: f64,

@@ -20,7 +20,7 @@ impl Ccid3SenderFixture {
         Self { sender: Ccid3Sender::new(segment_bytes), now_ns: 0, next: 0 }
     }
 
-    /// Returns a world with a round-trip time of 100 ms from the handshake.
+    /// Returns a CCID 3 sender whose handshake measured a round-trip time of 100 ms.
     fn measured(segment_bytes: usize) -> Self {
         let mut world = Self::new(segment_bytes);
         world.sender.observe_rtt(0, 100 * MS);
@@ -38,7 +38,7 @@ impl Ccid3SenderFixture {
         self.next += 1;
     }
 
-    /// Sends like a greedy application until `until_ns`. Returns the count of packets.
+    /// Sends whenever the sender's rate allows until `until_ns`. Returns the count of packets.
     fn send_until(&mut self, until_ns: u64, data_len: usize) -> u64 {
         let before = self.next;
         loop {
@@ -70,7 +70,8 @@ impl Ccid3SenderFixture {
     }
 }
 
-/// RFC 4342 §6: the receiver sends no feedback before the counter has advanced by four.
+/// Tests that the window counter advances without a round-trip time: the receiver sends no feedback
+/// before the counter has advanced by four (RFC 4342 §6).
 #[test]
 fn tfrc_05_the_counter_goes_on_without_a_round_trip_time() {
     let mut world = Ccid3SenderFixture::new(1_000);

@@ -8,7 +8,7 @@ use super::layers::{LayerDrops, unread_drops};
 use super::machine::{GUEST, HOST, VirtualMachine};
 use super::process::{HostDccpProcess, ours};
 
-/// Bytes of a datagram.
+/// Length of a datagram in bytes.
 const OCTETS: usize = 256;
 /// Number of datagrams of most parts, of those with a blackout, and of those with many.
 const DATAGRAMS: usize = 400;
@@ -76,7 +76,7 @@ pub(super) enum PartProperty {
     Many,
 }
 
-/// One run between the two stacks.
+/// Part of the matrix: one run between Godwit's stack and Linux's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MatrixPart {
     pub(super) sender: SendingEnd,
@@ -151,7 +151,7 @@ impl MatrixPart {
     }
 }
 
-/// Returns all cells.
+/// Returns all parts of the matrix.
 pub(super) fn cells() -> Vec<MatrixPart> {
     let mut cells = Vec::new();
     for sender in [SendingEnd::Ours, SendingEnd::Kernel] {
@@ -254,9 +254,9 @@ fn impair(machine: &mut VirtualMachine, cell: MatrixPart) {
     }
 }
 
-/// Cuts the path while data flows. Some packets are lost before if Linux receives with CCID 3: the
-/// rate that it reports after its first loss event stays until the second one, and a blackout as
-/// the first would make that one packet per second.
+/// Cuts the path for some seconds while data flows. Some packets are lost before if Linux receives
+/// with CCID 3: the rate that it reports after its first loss event stays until the second one, and
+/// a blackout as the first would make that one packet per second.
 fn cut(machine: &mut VirtualMachine, cell: MatrixPart) {
     let set = |netem: &str| {
         format!(

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::machine::{GUEST, HOST, VirtualMachine};
 use super::process::HostDccpProcess;
 
-/// End that closes while both applications run.
+/// Way in which a connection ends while both applications run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClosingEnd {
     /// Close by the application of the kernel's server.

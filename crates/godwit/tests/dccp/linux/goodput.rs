@@ -31,7 +31,7 @@ pub(super) fn interfaces() -> Vec<String> {
     arguments
 }
 
-/// Ends of a run.
+/// Stacks at the sending and the receiving end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GoodputEnds {
     OursToLinux,

@@ -1,11 +1,11 @@
-//! Packets dropped between both ends of a part, layer by layer: they explain a loss on a path
-//! without impairment.
+//! Counts of packets dropped between both ends of a part, layer by layer: they explain a loss on a
+//! path without impairment.
 
 use std::fmt;
 
 use super::machine::{TAP, VirtualMachine};
 
-/// Counters of drops.
+/// Numbers of packets dropped between both ends, by layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LayerDrops {
     /// Drops at the host's end of the interface, whose queue the machine reads.

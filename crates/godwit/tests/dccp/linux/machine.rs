@@ -27,7 +27,7 @@ pub(super) const TAP: &str = "tap0";
 const CHECKED: &str = "checked";
 const CHECK: &str = "[ \"$1\" = \"$2\" ] || exit 99\necho whole\neval \"$1\"\n";
 const WHOLE: &str = "whole";
-/// Number of times that a command is sent before the machine counts as broken.
+/// Number of times that the test sends a command before the machine counts as broken.
 const TRIES: usize = 10;
 
 /// Virtual machine that ends with the value.

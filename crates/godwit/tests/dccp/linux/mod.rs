@@ -1,5 +1,5 @@
-//! Godwit's DCCP against that of Linux 6.1 in a virtual machine: Godwit's stack over IP or in UDP
-//! at this end, the kernel's sockets at the other. The same binary runs at both ends, with
+//! Tests of Godwit's DCCP against that of Linux 6.1 in a virtual machine: Godwit's stack over IP or
+//! in UDP at this end, the kernel's sockets at the other. The same binary runs at both ends, with
 //! `--carrier kernel` in the machine.
 //!
 //! The test command plays a sample of the parts; `cargo xtask dccp-linux` plays all, on machines
@@ -40,7 +40,7 @@ const MACHINES: usize = 2;
 /// Number of lines of a failure to print at once; all of them follow at the end.
 const FAILURE_LINES: usize = 20;
 
-/// Extent of a run.
+/// Extent of a run of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LinuxRunExtent {
     /// Parts that the seed chooses.
@@ -110,7 +110,7 @@ impl<'a> LinuxRun<'a> {
         Self { extent, root_folder, files, more_interfaces, waiting, failures, progress }
     }
 
-    /// Starts a machine and plays parts until none waits.
+    /// Starts a machine and plays parts on it until none waits.
     fn play_on_one_machine(&self, namespace: &str) {
         let mut machine = None;
         while let Some(part) = self.next() {

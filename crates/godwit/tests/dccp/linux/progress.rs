@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::parts::RoundPart;
 
-/// Count of parts, and the time that they took.
+/// Progress of a run: the number of its parts, and the time that they took.
 pub(super) struct LinuxRunProgress {
     began: Instant,
     parts: usize,

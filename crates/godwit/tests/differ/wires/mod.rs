@@ -31,7 +31,7 @@ pub(super) struct Wires {
     wires: Vec<Mutex<MarkedLink>>,
 }
 
-/// Link with the number of markers sent.
+/// Link with one server, and the number of markers sent on it.
 struct MarkedLink {
     wire: Box<dyn ClientLinkEnd>,
     markers: u32,

@@ -6,7 +6,7 @@ use crate::driver::deployment::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "named.conf";
 
-/// Returns the text of named.conf(5) for BIND in a deployment.
+/// Returns the text of named.conf(5) for BIND as a measured server.
 pub(super) fn configuration(deployment: &ServerDeployment) -> String {
     let (folder, address) = (deployment.folder.display(), deployment.address);
     format!(

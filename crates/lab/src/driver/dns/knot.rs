@@ -5,7 +5,7 @@ use crate::driver::deployment::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "knot.conf";
 
-/// Returns the text of knot.conf(5) for Knot DNS in a deployment.
+/// Returns the text of knot.conf(5) for Knot DNS as a measured server.
 pub(super) fn configuration(deployment: &ServerDeployment) -> String {
     let (folder, address) = (deployment.folder.display(), deployment.address);
     format!(

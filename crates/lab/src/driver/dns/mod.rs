@@ -3,8 +3,8 @@
 //! without privilege.
 //!
 //! All send an equal answer: NOERROR, one AAAA record, nothing in the other sections but EDNS.
-//! Servers that answer without a zone ([`DnsServer::Echo`], [`DnsServer::Dumresp`]) show the limit
-//! of kernel and generator.
+//! Servers that answer without a zone ([`DnsServer::Echo`], [`DnsServer::Dumresp`]) show the most
+//! that kernel and generator can do.
 
 mod bind;
 mod knot;
@@ -32,9 +32,9 @@ pub enum DnsServer {
     Bind,
     /// Authoritative server Knot DNS.
     Knot,
-    /// Resolver Unbound, with local data.
+    /// Resolver Unbound of NLnet Labs, which answers from local data (`local-data`).
     Unbound,
-    /// Authoritative server NSD.
+    /// Authoritative server NSD of NLnet Labs.
     Nsd,
     /// Responder `dumresp` of PowerDNS, which sends each query back.
     Dumresp,
@@ -143,13 +143,13 @@ impl DnsServer {
     }
 }
 
-/// Name of the zone that the DNS servers serve.
+/// Name of the DNS zone that the measured servers serve.
 const ZONE: &str = "google.com";
 /// Name of the file with the DNS zone.
 pub(super) const ZONE_FILE: &str = "google.com.zone";
-/// Domain name of the zone's records, as in [`measure::plan::QUERY`].
+/// Domain name of the DNS zone's records, as in [`measure::plan::QUERY`].
 const NAME: &str = "www.google.com";
-/// Address in the answer of the DNS servers, of the prefix for documentation (RFC 3849).
+/// IPv6 address in the answer of the DNS servers, from the prefix for documentation (RFC 3849).
 pub(crate) const ANSWER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 
 /// Returns the DNS zone as a file (RFC 1035 section 5).
@@ -164,7 +164,7 @@ fn zone() -> String {
     )
 }
 
-/// Writes the DNS zone into the deployment's folder and returns its path.
+/// Writes the DNS zone into the measured server's folder and returns the file's path.
 pub(super) fn write_zone(deployment: &ServerDeployment) -> Result<PathBuf, LabError> {
     let path = deployment.folder.join(ZONE_FILE);
     write(&path, &zone())?;
@@ -196,7 +196,7 @@ pub(super) fn prepare(
     })
 }
 
-/// Returns `command` for a user without privileges, to whom it gives the deployment's folder.
+/// Returns `command` for a user without privileges, to whom it gives the measured server's folder.
 fn without_privilege(
     command: CommandLine,
     deployment: &ServerDeployment,

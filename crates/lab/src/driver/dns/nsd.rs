@@ -7,7 +7,7 @@ use crate::driver::deployment::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "nsd.conf";
 
-/// Returns the text of nsd.conf(5) for NSD in a deployment.
+/// Returns the text of nsd.conf(5) for NSD as a measured server.
 pub(super) fn configuration(deployment: &ServerDeployment) -> String {
     let (folder, address) = (deployment.folder.display(), deployment.address);
     format!(

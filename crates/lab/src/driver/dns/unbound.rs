@@ -1,12 +1,12 @@
 //! Configuration of Unbound (package `unbound`): a resolver that answers from local data, so that
-//! nothing is resolved. Its answers have the flag for available recursion.
+//! nothing is resolved. Its answers have the flag RA (recursion available, RFC 1035 section 4.1.1).
 
 use super::{ANSWER, NAME, ZONE};
 use crate::driver::deployment::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "unbound.conf";
 
-/// Returns the text of unbound.conf(5) for Unbound in a deployment.
+/// Returns the text of unbound.conf(5) for Unbound as a measured server.
 pub(super) fn configuration(deployment: &ServerDeployment) -> String {
     let (folder, address) = (deployment.folder.display(), deployment.address);
     format!(

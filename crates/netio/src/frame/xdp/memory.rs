@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU32;
 
-/// Mapping of memory, removed when the value is dropped.
+/// Mapping of memory (`mmap(2)`), removed when the value is dropped.
 pub(super) struct Mapping {
     first: NonNull<u8>,
     len: usize,
@@ -119,12 +119,12 @@ impl<T: RingEntry> Ring<T> {
         unsafe { AtomicU32::from_ptr(self.memory.first.as_ptr().add(at).cast()) }
     }
 
-    /// Returns the count of entries that were written to the ring.
+    /// Returns the ring's count of written entries, modulo 2^32.
     pub(super) fn producer(&self) -> &AtomicU32 {
         self.word(self.producer_at)
     }
 
-    /// Returns the count of entries that were read from the ring.
+    /// Returns the ring's count of read entries, modulo 2^32.
     pub(super) fn consumer(&self) -> &AtomicU32 {
         self.word(self.consumer_at)
     }
@@ -135,14 +135,14 @@ impl<T: RingEntry> Ring<T> {
         unsafe { self.memory.first.as_ptr().add(at).cast() }
     }
 
-    /// Returns entry `number` of the ring, which the other side must not be writing now.
+    /// Returns entry `number` of the ring, which the kernel must not be writing now.
     pub(super) fn read(&self, number: u32) -> T {
         // SAFETY: aligned and inside of the mapping; whatever is there is a value (`RingEntry`).
         // That the other side has written it is seen by an acquiring load of `producer`.
         unsafe { self.entry_pointer(number).read() }
     }
 
-    /// Writes entry `number` of the ring; the other side reads it once `producer` is beyond.
+    /// Writes entry `number` of the ring; the kernel reads it once `producer` is beyond `number`.
     pub(super) fn write(&mut self, number: u32, entry: T) {
         // SAFETY: aligned and inside of the mapping, and exclusive in the process by `&mut self`.
         // The kernel reads entries below `producer` only.

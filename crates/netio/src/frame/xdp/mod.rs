@@ -158,11 +158,11 @@ pub struct XdpSender {
     /// Length in bytes of the frame in each slot if the kernel has dropped the frame, else 0.
     dropped: Vec<u32>,
     drops: u64,
-    /// Number of entries written to `to_send`; the next field is the number of those that the
-    /// kernel has read.
+    /// Number of entries written to the ring `to_send`; the next field is the number of those that
+    /// the kernel has read.
     produced: u32,
     consumed: u32,
-    /// Number of entries of `completed` that were read.
+    /// Number of entries of the ring `completed` that were read.
     reaped: u32,
     mtu_bytes: usize,
 }

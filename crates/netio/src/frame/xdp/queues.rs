@@ -16,7 +16,8 @@ const GET_CHANNELS: u32 = 0x3c;
 #[repr(C)]
 struct Channels {
     command: u32,
-    /// Largest possible numbers of queues: to receive, to send, for other purposes, combined.
+    /// Largest possible numbers of queues of each kind: to receive, to send, for other purposes,
+    /// combined.
     most: [u32; 4],
     receive: u32,
     transmit: u32,

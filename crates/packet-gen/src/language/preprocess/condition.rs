@@ -6,8 +6,8 @@ use super::predefined::SourceLocation;
 
 /// Largest nesting of parentheses and signs in the expression of an `#if`.
 const DEPTH_MAX: usize = 64;
-/// Operators of two operands by precedence, lowest first; of several with the same beginning the
-/// longest is first.
+/// Operators of two operands in `#if` by precedence, the lowest first; of operators with the same
+/// beginning the longest is first.
 const LEVELS: [&[&str]; 10] = [
     &["||"],
     &["&&"],
@@ -76,7 +76,7 @@ fn word_len(text: &str) -> usize {
     text.bytes().take_while(|octet| octet.is_ascii_alphanumeric() || *octet == b'_').count()
 }
 
-/// Value of a part of an `#if` expression.
+/// Value of a part of an `#if` expression, with its signedness.
 #[derive(Clone, Copy)]
 struct ConditionValue {
     number: i64,
@@ -98,8 +98,8 @@ impl ConditionValue {
 struct ConditionEvaluator<'t> {
     rest: &'t str,
     depth: usize,
-    /// Number of operators around this part whose value does not depend on it, such as `0 &&`; a
-    /// division by 0 is no fault there.
+    /// Number of operators around the part being read that make its value irrelevant, such as `0
+    /// &&`; above 0, a division by 0 is no fault.
     unused: usize,
 }
 

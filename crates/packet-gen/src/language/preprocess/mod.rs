@@ -21,7 +21,8 @@ use token::{Hidden, PreprocessorToken, TokenKind, line_join_len, piece};
 const DEPTH_MAX: usize = 32;
 /// Longest packet text after macros and includes, in bytes.
 const TEXT_BYTES_MAX: usize = 16 << 20;
-/// Names of the directives; `#elif` is before `#else`, which is as near to `#elseif`.
+/// Names of the directives. For a suggestion `#elif` is before `#else`: both are equally near to
+/// `#elseif`.
 const DIRECTIVES: [&str; 13] = [
     "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", "define", "undef",
     "include", "error", "line",
@@ -59,7 +60,8 @@ pub type IncludeReader<'r> = dyn Fn(Include<'_>) -> Result<IncludedFile, String>
 pub(crate) struct Preprocessed {
     pub(crate) text: MappedText,
     pub(crate) sources: PacketTextFiles,
-    /// Faults of the text, in ascending order of origin.
+    /// Faults of the packet text, in ascending order of origin (position in the concatenation of
+    /// all files).
     pub(crate) faults: Vec<PacketTextFault>,
     /// Positions in the text of bytes that replace text which a fault left out.
     pub(crate) gaps: Vec<usize>,
@@ -67,7 +69,7 @@ pub(crate) struct Preprocessed {
 
 /// Conditional (`#if`, `#ifdef`, `#ifndef`) whose `#endif` was not read yet.
 struct OpenConditional {
-    /// Origin of the `#` that began the conditional.
+    /// Origin (position in the concatenation of all files) of the `#` that began the conditional.
     origin: usize,
     /// True if the following lines count.
     is_active: bool,

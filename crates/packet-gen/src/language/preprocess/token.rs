@@ -30,7 +30,7 @@ pub(super) enum TokenKind {
 pub(super) struct PreprocessorToken {
     pub(super) kind: TokenKind,
     pub(super) octets: Rc<[u8]>,
-    /// Origin of the token's first byte.
+    /// Origin of the token's first byte: its position in the concatenation of all files.
     pub(super) origin: usize,
     /// True for a token copied from a file; otherwise all bytes come from the first byte's origin.
     pub(super) is_verbatim: bool,

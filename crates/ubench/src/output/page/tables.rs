@@ -1,4 +1,4 @@
-//! Table of 2012 with the new measurement, as a drawing (SVG) and as figures.
+//! Table of the document of 2012 with the new measurement, as a drawing (SVG) and as figures.
 
 use maud::{Markup, html};
 use report::format;
@@ -26,8 +26,8 @@ struct Pair<'r> {
     row: Option<&'r SubjectResult>,
 }
 
-/// Returns the row of the new measurement that measures the same as `table` does for `mode` and
-/// `backend`.
+/// Returns the result in `rows` that measured the same as `table` of 2012 did for the safety `mode`
+/// and the store `backend`.
 fn row_of<'r>(
     rows: &'r [SubjectResult],
     table: &HistoricalTable,
@@ -70,7 +70,7 @@ fn pairs<'r>(table: &HistoricalTable, rows: &'r [SubjectResult]) -> Vec<Pair<'r>
     pairs
 }
 
-/// Renders `table` next to the rows of the new measurement.
+/// Renders `table` of 2012 next to the results `rows` of the new measurement.
 pub(super) fn comparison(table: &HistoricalTable, rows: &[SubjectResult]) -> Markup {
     let pairs = pairs(table, rows);
     let statements = if table.is_compiled { "compiled" } else { "plain" };
