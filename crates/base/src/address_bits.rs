@@ -49,8 +49,8 @@ pub const fn network_mask_v6(len: u8) -> u128 {
     }
 }
 
-/// Returns the first and last address of the prefix of `len` bits that contains `address`; `None` if
-/// an address of its family has fewer bits.
+/// Returns the first and last address of the prefix of `len` bits that contains `address`; `None`
+/// if `len` is more than the width of the address.
 #[must_use]
 pub fn prefix_bounds(address: IpAddr, len: u8) -> Option<(IpAddr, IpAddr)> {
     match address {

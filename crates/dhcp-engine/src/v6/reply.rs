@@ -154,9 +154,9 @@ fn put_grant(transaction: &Transaction<'_>, grant: &Grant, writer: &mut MessageW
     put_resource(grant.resource, grant.lifetimes, excluded, writer);
 }
 
-/// Returns the prefix that is excluded from a granted one (RFC 6603): that of the reservation, else
-/// that of the pool if the pool delegates prefixes of the granted length. Prefixes of another length
-/// in a pool come from reservations and commands.
+/// Returns the prefix that is excluded from a granted one (PD Exclude, RFC 6603): that of the
+/// reservation, else that of the pool if the pool delegates prefixes of the granted length.
+/// Prefixes of another length in a pool come from reservations and commands.
 fn excluded(transaction: &Transaction<'_>, grant: &Grant) -> Option<(Ipv6Addr, u8)> {
     let (snapshot, granted) = (transaction.snapshot, grant.resource);
     let host = transaction.client.host(snapshot, grant.location.subnet);
