@@ -168,6 +168,28 @@ fn an_update_replaces_all_of_a_lease_and_a_selector_sees_it() {
     );
 }
 
+/// A client that left an address for another has two leases, of which one is released.
+#[test]
+fn of_the_leases_of_a_client_the_active_one_is_selected() {
+    for (released, active) in [("192.0.2.11", "192.0.2.12"), ("192.0.2.12", "192.0.2.11")] {
+        let mut server = Fake::<V4>::with_subnets();
+        for (address, state) in [(released, 3), (active, 0)] {
+            let lease = json!({ "ip-address": address, "hw-address": "01:02", "state": state });
+            assert_eq!(server.call("lease4-add", lease)["result"], 0);
+        }
+        let client = json!({ "identifier-type": "hw-address", "identifier": "01:02",
+            "subnet-id": 1 });
+        let mut deleted = Vec::new();
+        while let answer = server.call("lease4-get", client.clone())
+            && answer["result"] == 0
+        {
+            deleted.push(answer["arguments"]["ip-address"].clone());
+            assert_eq!(server.call("lease4-del", client.clone())["result"], 0);
+        }
+        assert_eq!(deleted, [active, released]);
+    }
+}
+
 #[test]
 fn an_update_neither_registers_an_address_in_use_nor_uses_a_registered_one() {
     let in_state = |mut lease: Value, state: u8| {
