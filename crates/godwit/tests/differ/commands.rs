@@ -128,6 +128,9 @@ pub(super) struct CounterDoubts {
     /// True if a DHCPv6 lease may have ended that Kea did not count because it is outside the
     /// pools: Kea's counter of assigned leases in the subnet is then too low.
     may_end_uncounted: bool,
+    /// Number of messages that released a DHCPv4 lease: Kea counts one that is released a second
+    /// time out again.
+    v4_releases: u32,
 }
 
 impl CounterDoubts {
@@ -136,6 +139,7 @@ impl CounterDoubts {
         self.is_wiped |= name.ends_with("-wipe");
         let mut values = theirs.into_iter().flat_map(Fields::values);
         self.was_below_zero |= values.any(|value| value.starts_with('-'));
+        self.v4_releases += u32::from(name == "RELEASE");
         let enders = ["RELEASE", "RENEW", "REBIND", "DECLINE", "lease6-del"];
         self.may_end_uncounted |= enders.iter().any(|begin| name.starts_with(begin));
     }
@@ -146,6 +150,9 @@ impl CounterDoubts {
         let number = |fields: &Fields| fields.get(kind)?.parse::<i64>().ok();
         let is_lower = number(theirs) < number(ours);
         let is_assigned = |kind: &str| kind.starts_with("assigned-");
+        if is_lower && self.v4_releases > 1 && kind.ends_with("assigned-addresses") {
+            return !kind.contains("cumulative");
+        }
         match kind.split_once(' ') {
             Some((_, kind)) if self.is_wiped => is_assigned(kind) || kind.starts_with("declined-"),
             Some((_, kind)) => self.was_below_zero && is_assigned(kind),
