@@ -32,9 +32,7 @@ fn tshark(file: &std::path::Path) -> Option<String> {
     }
     command.args(FIELDS.split_whitespace().flat_map(|field| ["-e", field]));
     let Ok(output) = command.output() else {
-        let required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-        assert!(!required, "tshark is required and could not be started");
-        println!("skipped: tshark is not installed");
+        testkit::skip("tshark is not installed");
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -11,7 +11,7 @@ use dhcp_store::sql::{Schema, SharedLeases, SqlDatabaseKind, SqlSettings};
 use testbed::command::find_program;
 
 use crate::sql::bulk::leases;
-use crate::sql::{SqlTestDatabases, open, skip};
+use crate::sql::{SqlTestDatabases, open};
 
 /// Name of the test whose flushes are traced, as this program prints it.
 const COMMITS: &str = "sql::log::commits_that_are_flushed_write_over_a_log_of_full_length";
@@ -65,7 +65,10 @@ fn commits_that_are_flushed_write_over_a_log_of_full_length() {
 
 #[test]
 fn flushes_leave_out_what_nobody_needs_of_a_file() {
-    let Some(strace) = find_program("strace") else { return skip("strace is not installed") };
+    let Some(strace) = find_program("strace") else {
+        testkit::skip("strace is not installed");
+        return;
+    };
     let trace = std::env::temp_dir().join(format!("godwit-sqlite-flushes-{}", std::process::id()));
     let done = Command::new(strace)
         .args(["-f", "-qq", "-e", "trace=fsync,fdatasync", "-o"])

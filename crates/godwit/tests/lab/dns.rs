@@ -193,8 +193,7 @@ fn servers_by_others_answer_from_the_zone_without_privilege() {
         .map(|(name, _)| name)
         .collect();
     if installed.len() < servers.len() {
-        eprintln!("skipped: of {servers:?} only {installed:?} are installed");
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
+        testkit::skip(format_args!("of {servers:?} only {installed:?} are installed"));
     }
     if installed.is_empty() {
         return;

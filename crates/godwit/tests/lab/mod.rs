@@ -116,11 +116,7 @@ fn refused(test_folder: &LabTestFolder, words: &[&str], code: i32) -> String {
 /// Returns true if the tests that need root can run; prints why not otherwise.
 fn is_root() -> bool {
     let able = registry::user_id() == 0 && find_program("ip").is_some();
-    if !able {
-        eprintln!("skipped: needs root and ip (package iproute2)");
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
-    }
-    able
+    able || testkit::skip("needs root and ip (package iproute2)")
 }
 
 fn namespaces_of(pid: u32) -> Vec<String> {
@@ -240,8 +236,7 @@ fn servers_that_take_a_whole_interface_have_one_or_are_refused() {
     let test_folder = LabTestFolder::new("whole");
     for (server, program) in [("isc-dhcpd", "dhcpd"), ("dnsmasq", "dnsmasq")] {
         if find_program(program).is_none() {
-            assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
-            eprintln!("skipped: {program} is not installed");
+            testkit::skip(format_args!("{program} is not installed"));
             continue;
         }
         let output_text = refused(&test_folder, &["run", "tiny", "--server", server], 1);
@@ -285,8 +280,7 @@ fn servers_that_take_a_whole_interface_have_one_or_are_refused() {
 fn servers_of_dhcpv6_are_measured_and_all_leases_are_in_their_files() {
     let programs = ["kea-dhcp6", "dhcpd", "dnsmasq"];
     if !is_root() || programs.iter().any(|name| find_program(name).is_none()) {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
-        eprintln!("skipped: needs root, kea-dhcp6, dhcpd and dnsmasq");
+        testkit::skip("needs root, kea-dhcp6, dhcpd and dnsmasq");
         return;
     }
     let test_folder = LabTestFolder::new("six");
@@ -322,11 +316,7 @@ fn has_stores() -> bool {
     let missing: Vec<String> =
         DatabaseEngine::ALL.into_iter().filter_map(DatabaseEngine::missing).collect();
     let able = missing.is_empty() && find_program("kea-dhcp4").is_some();
-    if !able {
-        eprintln!("skipped: needs kea-dhcp4 and databases: {missing:?}");
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
-    }
-    able
+    able || testkit::skip(format_args!("needs kea-dhcp4 and databases: {missing:?}"))
 }
 
 /// Returns the contents of `leases.json` of the only result: leases given and found per server.
