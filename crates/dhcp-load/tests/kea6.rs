@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::net::{Ipv6Addr, SocketAddrV6};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use dhcp_load::v6::{Access, Dhcp6LoadTarget, RequestedAssociations};
 use dhcp_load::{DhcpLoadReport, DhcpLoadSettings, run_report};
 use load::LoadRate;
 use netio::interface;
+use testkit::TempFolder;
 
 use crate::common::responder::until;
 
@@ -30,7 +31,7 @@ type Key = (Ipv6Addr, u8, u8);
 /// Kea in a namespace of its own, which ends with it; this thread is in another namespace.
 struct Kea6Process {
     child: Child,
-    folder: PathBuf,
+    folder: TempFolder,
 }
 
 fn can_run() -> bool {
@@ -81,9 +82,9 @@ impl Kea6Process {
         if !can_run() {
             return None;
         }
-        let folder = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("kea.conf"), configuration(&folder)).unwrap();
+        let folder = TempFolder::new(name);
+        let path = folder.path();
+        fs::write(path.join("kea.conf"), configuration(path)).unwrap();
         ip("link set lo up");
         ip("link add c0 type veth peer name s0");
         // A line on its input reports to the child that its end of the pair has come.
@@ -94,13 +95,13 @@ impl Kea6Process {
         );
         let mut child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "unshare", "-n", "sh", "-ec", &script])
-            .current_dir(&folder)
-            .env("KEA_PIDFILE_DIR", &folder)
+            .current_dir(path)
+            .env("KEA_PIDFILE_DIR", path)
             .env("KEA_LOCKFILE_DIR", "none")
-            .env("KEA_DHCP_DATA_DIR", &folder)
+            .env("KEA_DHCP_DATA_DIR", path)
             .stdin(Stdio::piped())
-            .stdout(fs::File::create(folder.join("out")).unwrap())
-            .stderr(fs::File::create(folder.join("err")).unwrap())
+            .stdout(fs::File::create(path.join("out")).unwrap())
+            .stderr(fs::File::create(path.join("err")).unwrap())
             .spawn()
             .unwrap();
         let own = fs::read_link("/proc/thread-self/ns/net").unwrap();
@@ -125,7 +126,8 @@ impl Kea6Process {
     }
 
     fn await_log(&mut self, word: &str) {
-        let read = |name: &str| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        let read =
+            |name: &str| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
         while !read("log").contains(word) {
             let ended = self.child.try_wait().unwrap();
             assert!(ended.is_none(), "{} {} {}", read("log"), read("out"), read("err"));
@@ -138,7 +140,7 @@ impl Kea6Process {
         let status = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         assert!(status.success());
         self.child.wait().unwrap();
-        let file = fs::read_to_string(self.folder.join("leases6.csv")).unwrap();
+        let file = fs::read_to_string(self.folder.path().join("leases6.csv")).unwrap();
         let rows = file.lines().skip(1).map(|row| row.split(',').collect::<Vec<_>>());
         let mut leases = BTreeMap::new();
         for row in rows {
@@ -162,7 +164,7 @@ impl Kea6Process {
     ) -> (DhcpLoadReport, BTreeMap<Key, String>) {
         let ip = if matches!(access, Access::Direct { .. }) { GROUP } else { SERVER };
         let server = SocketAddrV6::new(ip.parse().unwrap(), 547, 0, 0);
-        let list = self.folder.join("list.csv");
+        let list = self.folder.path().join("list.csv");
         let settings = DhcpLoadSettings {
             duration_ns: NS_PER_S / 2,
             limits: ExchangeTimeLimits { deadline_ns: 180 * NS_PER_S, grace_ns: 0 },
@@ -195,7 +197,6 @@ impl Drop for Kea6Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

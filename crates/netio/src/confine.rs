@@ -145,6 +145,8 @@ mod tests {
     use std::fs;
     use std::process::Command;
 
+    use testkit::TempFolder;
+
     use super::*;
 
     /// Runs `check` in a thread of its own, which it may confine.
@@ -172,7 +174,8 @@ mod tests {
 
     #[test]
     fn files_are_written_below_the_folders_alone() {
-        let folder = std::env::temp_dir().join(format!("godwit-confine-{}", std::process::id()));
+        let temporary = TempFolder::new("confine");
+        let folder = temporary.path();
         let (own, other) = (folder.join("own"), folder.join("other"));
         for folder in [&own, &other] {
             fs::create_dir_all(folder).unwrap();
@@ -197,7 +200,6 @@ mod tests {
             assert_eq!(fs::read_to_string(outside.join("old")).unwrap(), "old");
             Command::new("true").status().unwrap_err();
         });
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -14,13 +14,12 @@ use generator::PacketFileGenerator;
 use packet_gen::FrameStream;
 use packet_gen::language::{self, PacketParserSettings};
 use packet_wire::pcap::CaptureReader;
+use testkit::{PATIENCE, TempFolder};
 
 /// The number of frames of each file.
 pub(crate) const FRAMES: usize = 14;
 /// The number of files unless the environment sets another.
 const FILES: u64 = 40;
-/// The time after which trafgen is taken to hang.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
@@ -93,20 +92,19 @@ pub(crate) fn trafgen() -> Option<PathBuf> {
 fn random_files_give_the_octets_of_the_reference() {
     let Some(program) = trafgen() else { return };
     let files = std::env::var("GODWIT_TRAFGEN_FILES").ok().and_then(|files| files.parse().ok());
-    let folder = std::env::temp_dir().join(format!("godwit-trafgen-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("the temporary folder can be written");
+    let temporary = TempFolder::new("trafgen");
+    let folder = temporary.path();
     let mut wrong = Vec::new();
     for seed in 0..files.unwrap_or(FILES) {
         let mut generator = PacketFileGenerator::new(seed);
         let is_shuffled = generator.chance(1, 4);
         let text = generator.file(is_shuffled);
         let flags: &[&str] = if is_shuffled { &["-r"] } else { &[] };
-        let (theirs, ours) = (theirs(&program, &folder, &text, flags), ours(&text, is_shuffled));
+        let (theirs, ours) = (theirs(&program, folder, &text, flags), ours(&text, is_shuffled));
         if theirs.is_err() || theirs != ours {
             wrong.push(format!("seed {seed}\n{text}{}", difference(&theirs, &ours)));
         }
     }
-    fs::remove_dir_all(&folder).ok();
     assert!(wrong.is_empty(), "{} differ\n{}", wrong.len(), wrong.join("\n"));
 }
 
