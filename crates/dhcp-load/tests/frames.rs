@@ -10,7 +10,6 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, thread};
 
-use crate::common::responder::until;
 use crate::common::v6;
 use crate::common::{Dhcp4TestRequest, MS};
 use base::time::NS_PER_S;
@@ -24,6 +23,7 @@ use dhcp_load::{
 };
 use load::LoadRate;
 use netio::{XdpSender, interface, namespace};
+use testkit::wait_until;
 
 const SERVER4: &str = "10.9.0.2:67";
 const SERVER6: &str = "[2001:db8::2]:547";
@@ -128,7 +128,7 @@ fn against<R>(
         ));
         // The kernel drops frames sent to an interface until it has noticed that it is up. This
         // interface is up when the other one is.
-        until(|| interface::named("out0").unwrap().is_up);
+        wait_until(|| interface::named("out0").unwrap().is_up);
         let result = client();
         drop(stopping);
         (result, responder.join().unwrap())

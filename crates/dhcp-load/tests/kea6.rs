@@ -16,9 +16,7 @@ use dhcp_load::v6::{Access, Dhcp6LoadTarget, RequestedAssociations};
 use dhcp_load::{DhcpLoadReport, DhcpLoadSettings, run_report};
 use load::LoadRate;
 use netio::interface;
-use testkit::TempFolder;
-
-use crate::common::responder::until;
+use testkit::{TempFolder, wait_until};
 
 const SERVER: &str = "2001:db8:f::1";
 const GROUP: &str = "ff02::1:2";
@@ -121,7 +119,7 @@ impl Kea6Process {
         let mut kea = Self { child, folder };
         kea.await_log("DHCP6_STARTED");
         // The kernel drops messages sent to an interface until it has noticed that it is up.
-        until(|| interface::named("c0").unwrap().is_up);
+        wait_until(|| interface::named("c0").unwrap().is_up);
         Some(kea)
     }
 

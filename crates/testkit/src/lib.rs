@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 /// Deadline of an event that must happen, on a machine with much other load.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Interval between two checks of a condition.
-const CHECK_INTERVAL: Duration = Duration::from_millis(10);
+/// First and longest interval between two checks of a condition; each is twice the one before.
+const CHECK_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(10)];
 
 /// Environment variable that, if set, makes a test fail that would be skipped.
 const REQUIRE_VARIABLE: &str = "GODWIT_REQUIRE_TOOLS";
@@ -68,6 +68,16 @@ impl Drop for TempFolder {
     }
 }
 
+/// Waits until `is_done`.
+///
+/// # Panics
+///
+/// If `is_done` is still false after [`PATIENCE`].
+#[track_caller]
+pub fn wait_until(is_done: impl FnMut() -> bool) {
+    assert!(waited_until(is_done), "it never came to be");
+}
+
 /// Waits until `is_done`, at most [`PATIENCE`], and returns true if it became true.
 pub fn waited_until(is_done: impl FnMut() -> bool) -> bool {
     waited_at_most(PATIENCE, is_done)
@@ -76,11 +86,13 @@ pub fn waited_until(is_done: impl FnMut() -> bool) -> bool {
 /// Waits until `is_done`, at most `limit`, and returns true if it became true.
 pub fn waited_at_most(limit: Duration, mut is_done: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
+    let [mut interval, longest] = CHECK_INTERVALS;
     while !is_done() {
         if Instant::now() >= deadline {
             return false;
         }
-        std::thread::sleep(CHECK_INTERVAL);
+        std::thread::sleep(interval);
+        interval = longest.min(2 * interval);
     }
     true
 }

@@ -4,17 +4,15 @@ pub(crate) mod api;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
-use std::time::Duration;
 
 use dccp_link::{
     BlockingEndpoint, BlockingListener, CarrierKind, CarrierOptions, ConnectionConfig,
     EndpointLimits, Peer, ServiceCode,
 };
+pub(crate) use testkit::PATIENCE;
 
 /// DCCP port of servers.
 pub(crate) const PORT: u16 = 5_001;
-/// Time that is longer than any step on any machine; only a failed test waits that long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);

@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 
 pub(crate) use ports::free_port;
 pub(crate) use testkit::{
-    PATIENCE, TempFolder, is_root, is_user_root, require, skip, waited_at_most, waited_until,
+    PATIENCE, TempFolder, is_root, is_user_root, require, skip, wait_until, waited_at_most,
+    waited_until,
 };
 
 /// Name of a log in the server's folder that a configuration may use.
