@@ -17,7 +17,7 @@ use dhcp_load::{
     DhcpLoadError, DhcpLoadReport, DhcpLoadSettings, Expect, LoadShape, Segmentation, run_report,
 };
 use load::LoadRate;
-use testkit::wait_until;
+use testkit::{TempFolder, wait_until};
 
 /// Replies by `serve` while `client` runs.
 fn against<R>(
@@ -51,7 +51,8 @@ fn run(settings: &DhcpLoadSettings<Dhcp4LoadTarget>) -> DhcpLoadReport {
 
 #[test]
 fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
-    let list = std::env::temp_dir().join(format!("godwit-leases-{}.csv", std::process::id()));
+    let folder = TempFolder::new("leases");
+    let list = folder.path().join("leases.csv");
     let report = against(good, |server| {
         run(&DhcpLoadSettings { leases: Some(list.clone()), ..settings(server, "127.0.3.1:0") })
     });
@@ -67,7 +68,6 @@ fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
     assert_eq!((latency.count, report.load.latency_sent.count), (400, 400));
     assert!(latency.mean_us >= report.load.latency_sent.mean_us, "due comes before sent");
     let rows = fs::read_to_string(&list).unwrap();
-    fs::remove_file(&list).unwrap();
     assert_eq!(rows.lines().count(), 401);
     assert!(rows.contains("\n10.128.0.5,02:67:00:00:00:05,01:02:67:00:00:00:05\n"), "{rows}");
 }

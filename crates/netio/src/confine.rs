@@ -185,7 +185,7 @@ mod tests {
         in_thread(move || {
             match restrict_files(&[inside.clone(), "/nonexistent".into()]) {
                 Err(reason) if reason.contains("no Landlock") => {
-                    println!("skipped: {reason}");
+                    testkit::skip_even_if_required(reason);
                     return;
                 }
                 restricted => restricted.unwrap(),

@@ -103,7 +103,7 @@ mod tests {
             Ok(quota) => quota,
             // Without root, or in a container without control groups.
             Err(e) => {
-                eprintln!("skipped: {e}");
+                testkit::skip_even_if_required(e);
                 return;
             }
         };

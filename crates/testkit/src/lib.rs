@@ -109,6 +109,13 @@ pub fn skip(reason: impl Display) -> bool {
     false
 }
 
+/// Prints that the test is skipped for `reason`, also if `GODWIT_REQUIRE_TOOLS` is set, and returns
+/// false: installing Debian's packages does not remove the reason, such as a kernel without AF_XDP.
+pub fn skip_even_if_required(reason: impl Display) -> bool {
+    println!("{}", skipped_line(false, &reason));
+    false
+}
+
 /// Returns the line about a skipped test; panics if it `is_required`.
 #[track_caller]
 fn skipped_line(is_required: bool, reason: &dyn Display) -> String {
