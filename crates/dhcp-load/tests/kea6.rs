@@ -33,10 +33,7 @@ struct Kea6Process {
 }
 
 fn can_run() -> bool {
-    let has = |tool: &str| {
-        let script = format!("command -v {tool}");
-        Command::new("sh").args(["-c", &script]).output().unwrap().status.success()
-    };
+    let has = |tool: &str| testkit::find_tool(tool).is_some();
     let is_able = ["kea-dhcp6", "ip", "unshare", "setpriv"].into_iter().all(has)
         && netio::namespace::enter_new().is_ok();
     is_able || testkit::skip("needs kea-dhcp6, ip, unshare, setpriv and root")

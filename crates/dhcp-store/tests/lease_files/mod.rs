@@ -28,7 +28,7 @@ use killed::{
     kea_lfc, keas_clean_up_ends_what_ours_left, keas_clean_up_killed_at_any_call_leaves_what_loads,
     our_clean_up_killed_at_any_step_loses_nothing, what_keas_clean_up_leaves_at_any_step_loads,
 };
-use testkit::TempFolder;
+use testkit::{TempFolder, waited_until};
 
 macro_rules! for_both_families {
     ($($name:ident,)*) => {
@@ -62,7 +62,7 @@ for_both_families! {
 fn load<F: KeaFamily>(path: &Path) -> (Memfile, Vec<F::Lease>, LoadReport) {
     let mut opened = None;
     // A program that another test starts has the lock of a server that has ended until it runs.
-    let is_open = wait_until(|| {
+    let is_open = waited_until(|| {
         let options = OpenOptions { threads: 2, ..OpenOptions::default() };
         match Memfile::open::<F>(Arc::new(DiskStorage), path, options) {
             Err(error) if error.to_string().ends_with("is in use by another server") => false,
@@ -123,7 +123,7 @@ fn no_file_is_loaded_while_keas_clean_up_runs<F: KeaFamily>() {
     let mut running = Command::new(&program).arg("10000").spawn().unwrap();
     // A program that has just been started has its parent's name for a moment.
     let comm = format!("/proc/{}/comm", running.id());
-    assert!(wait_until(|| fs::read_to_string(&comm).unwrap() == "kea-lfc\n"));
+    assert!(waited_until(|| fs::read_to_string(&comm).unwrap() == "kea-lfc\n"));
     fs::write(folder.path().join("leases.csv.pid"), format!("{}\n", running.id())).unwrap();
     let refused = Memfile::open::<F>(Arc::new(DiskStorage), &live, OpenOptions::default());
     running.kill().unwrap();
@@ -279,7 +279,7 @@ fn keas_server_loads_a_file_written_here<F: KeaFamily>() {
     // it has started itself.
     let log = || fs::read_to_string(folder.path().join("kea.log")).unwrap_or_default();
     let started = format!("DHCP{}_STARTED", F::NUMBER);
-    let is_ready = wait_until(|| {
+    let is_ready = waited_until(|| {
         let is_there = |suffix: &str| folder.path().join(format!("leases.csv{suffix}")).exists();
         let has_converted =
             is_there(".2") && ![".1", ".pid", ".completed"].into_iter().any(is_there);
@@ -300,15 +300,4 @@ fn assert_same<L: PartialEq + std::fmt::Debug>(leases: &[L], expected: &[L]) {
         assert_eq!(leases, expected);
     }
     assert_eq!(leases.len(), expected.len());
-}
-
-/// Checks every 50 ms, for minutes at most: another program does not notify the test.
-fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
-    (0..6_000).any(|_| {
-        let done = is_so();
-        if !done {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        done
-    })
 }
