@@ -5,6 +5,7 @@
 
 use std::fmt::Display;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,7 +25,7 @@ const REQUIRE_VARIABLE: &str = "GODWIT_REQUIRE_TOOLS";
 pub struct TempFolder(PathBuf);
 
 impl TempFolder {
-    /// Makes a folder that no other test has, whatever its label. Other users cannot enter it:
+    /// Makes an empty folder that no other test has, whatever its label. Other users cannot enter it:
     /// control sockets must be in such a folder.
     ///
     /// # Panics
@@ -47,10 +48,19 @@ impl TempFolder {
     }
 
     fn with_mode(label: &str, mode: u32) -> Self {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let (own, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(format!("godwit-test-{own}-{number}-{label}"));
-        fs::create_dir_all(&path).expect("the temporary folder can be written");
+        static TRIED: AtomicU32 = AtomicU32::new(0);
+        let path = loop {
+            let (own, number) = (std::process::id(), TRIED.fetch_add(1, Ordering::Relaxed));
+            let path = std::env::temp_dir().join(format!("godwit-test-{own}-{number}-{label}"));
+            match fs::create_dir(&path) {
+                // A killed process with the same number has left it.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                made => {
+                    made.expect("the temporary folder can be written");
+                    break path;
+                }
+            }
+        };
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is ours");
         Self(path)
     }
@@ -174,6 +184,31 @@ mod tests {
         }
         drop(folders);
         assert!(!own.exists() && !open.exists());
+    }
+
+    #[test]
+    fn a_folder_that_a_killed_process_has_left_is_not_used() {
+        let label = "left";
+        let number = |folder: &TempFolder| -> u32 {
+            let name = folder.path().file_name().unwrap().to_str().unwrap();
+            name.split('-').nth(3).unwrap().parse().unwrap()
+        };
+        let first = TempFolder::new(label);
+        // The next numbers are taken, also those that another test uses in the meantime.
+        let left: Vec<_> = (1..=20)
+            .map(|ahead| {
+                let name = format!(
+                    "godwit-test-{}-{}-{label}",
+                    std::process::id(),
+                    number(&first) + ahead
+                );
+                std::env::temp_dir().join(name)
+            })
+            .collect();
+        left.iter().for_each(|path| fs::create_dir(path).unwrap());
+        let next = TempFolder::new(label);
+        assert!(number(&next) > number(&first) + 20);
+        left.iter().for_each(|path| fs::remove_dir(path).unwrap());
     }
 
     #[test]
