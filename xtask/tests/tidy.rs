@@ -2,22 +2,18 @@
 //! and names file and line of a planted fault.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use testkit::TempFolder;
 
 /// Workspace of three crates that keeps every rule; removed when dropped.
 struct SampleWorkspace {
-    root: PathBuf,
+    root: TempFolder,
 }
 
 impl SampleWorkspace {
     fn clean() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("godwit-tidy-{}-{number}", std::process::id());
-        let root = std::env::temp_dir().join(name);
-        let planted = Self { root };
+        let planted = Self { root: TempFolder::new("tidy") };
         planted.write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n");
         planted.add_crate("base", "0", "");
         planted.add_crate("dhcp-engine", "2", "base = { path = \"../base\" }\n");
@@ -62,13 +58,13 @@ impl SampleWorkspace {
     }
 
     fn write(&self, path: &str, text: impl AsRef<[u8]>) {
-        let path = self.root.join(path);
+        let path = self.root.path().join(path);
         fs::create_dir_all(path.parent().expect("below the root")).expect("a folder");
         fs::write(path, text).expect("a file");
     }
 
     fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.root.join(path)).expect("a file")
+        fs::read_to_string(self.root.path().join(path)).expect("a file")
     }
 
     /// Adds lines to an existing file.
@@ -88,7 +84,7 @@ impl SampleWorkspace {
     fn tidy(&self) -> (String, bool) {
         let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
             .args(["tidy", "--fast", "--root"])
-            .arg(&self.root)
+            .arg(self.root.path())
             .output()
             .expect("xtask runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned()
@@ -105,12 +101,6 @@ impl SampleWorkspace {
         for (line, start) in findings.iter().zip(expected) {
             assert!(line.starts_with(start), "{line}\nshould begin with\n{start}");
         }
-    }
-}
-
-impl Drop for SampleWorkspace {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.root));
     }
 }
 
@@ -135,7 +125,7 @@ fn an_output_that_nobody_reads_changes_no_verdict() {
         drop(reader);
         let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
             .args(["tidy", "--fast", "--root"])
-            .arg(&planted.root)
+            .arg(planted.root.path())
             .stdout(writer)
             .output()
             .expect("xtask runs");
@@ -379,11 +369,11 @@ fn folders_of_one_machine_large_files_and_dead_links_fail() {
 #[test]
 fn a_folder_without_a_manifest_is_no_workspace() {
     let planted = SampleWorkspace::clean();
-    fs::remove_file(planted.root.join("Cargo.toml")).unwrap();
-    fs::remove_dir_all(planted.root.join("crates")).unwrap();
+    fs::remove_file(planted.root.path().join("Cargo.toml")).unwrap();
+    fs::remove_dir_all(planted.root.path().join("crates")).unwrap();
     let (text, has_passed) = planted.tidy();
     assert!(!has_passed && text.contains("cargo metadata failed"), "{text}");
-    assert!(Path::new(&planted.root).exists());
+    assert!(planted.root.path().exists());
 }
 
 #[test]

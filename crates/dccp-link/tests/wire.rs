@@ -9,40 +9,12 @@ use std::time::{Duration, Instant};
 use crate::common::{DccpTestServer, PATIENCE, RAW, V4, V6, config, in_a_namespace, open, serve};
 use dccp_link::{CarrierKind, UDP_PORT};
 use packet_wire::pcap;
+use testkit::{TempFolder, require};
 
 /// Time between two checks of a capture.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Folder of a test, removed when the value is dropped.
-struct WireTestFolder(PathBuf);
-
-impl WireTestFolder {
-    fn new(label: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("godwit-dccp-{}-{label}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for WireTestFolder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
-}
-
-fn require(tools: &[&str]) -> bool {
-    let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-    let is_there = |tool: &str| folders.split(':').any(|f| Path::new(f).join(tool).exists());
-    let missing: Vec<_> = tools.iter().filter(|tool| !is_there(tool)).collect();
-    if missing.is_empty() {
-        return true;
-    }
-    assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "not installed: {missing:?}");
-    println!("skipped: {missing:?} not installed");
-    false
-}
-
-/// Process of tcpdump that ends when the value is dropped.
+/// A tcpdump that ends when the value is dropped.
 struct TcpdumpCapture(Child);
 
 impl Drop for TcpdumpCapture {
@@ -128,10 +100,9 @@ fn has_reset(file: &Path, headers_len: usize) -> bool {
     records.any(|record| record.octets.get(headers_len + 8).is_some_and(|octet| octet >> 1 == 7))
 }
 
-/// Runs a connection from its Request to its last Reset, with some data. Returns the path of its
-/// capture.
-fn conversation(folder: &WireTestFolder, kind: CarrierKind, address: IpAddr, ccid: u8) -> PathBuf {
-    let file = folder.0.join(format!("{ccid}-{}.pcap", address.is_ipv4()));
+/// Runs a connection from its Request to its last Reset, with some data. Returns its capture.
+fn conversation(folder: &TempFolder, kind: CarrierKind, address: IpAddr, ccid: u8) -> PathBuf {
+    let file = folder.path().join(format!("{ccid}-{}.pcap", address.is_ipv4()));
     let mut tcpdump = capture(&file);
     let DccpTestServer { listener, endpoint, peer } = serve(kind, address, &config(ccid));
     let client = open(
@@ -172,7 +143,7 @@ fn over_ip_every_packet_is_well_formed_with_a_right_checksum() {
         return;
     }
     in_a_namespace(|| {
-        let folder = WireTestFolder::new("raw");
+        let folder = TempFolder::new("raw");
         for (address, ccid) in [(V4, 2), (V4, 3), (V6, 2), (V6, 3)] {
             let file = conversation(&folder, RAW, address, ccid);
             let seen = packets(&file, &["-o", "dccp.check_checksum:TRUE"]);
@@ -206,7 +177,7 @@ fn in_udp_the_same_packets_have_no_checksum_of_their_own() {
         return;
     }
     in_a_namespace(|| {
-        let folder = WireTestFolder::new("udp");
+        let folder = TempFolder::new("udp");
         for (address, ccid) in [(V4, 2), (V6, 3)] {
             let file = conversation(&folder, CarrierKind::Udp { port: UDP_PORT }, address, ccid);
             // The field does not have a checksum (RFC 6773 §3.1).

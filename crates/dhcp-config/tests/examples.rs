@@ -12,8 +12,7 @@ use dhcp_config::{
 fn examples(folder: &str) -> Vec<(String, String)> {
     let folder = Path::new("/usr/share/doc/kea/examples").join(folder);
     let Ok(entries) = std::fs::read_dir(&folder) else {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no {}", folder.display());
-        println!("skipped: kea-doc is not installed");
+        testkit::skip("kea-doc is not installed");
         return Vec::new();
     };
     let mut files: Vec<(String, String)> = entries

@@ -1,27 +1,11 @@
 //! Tests of the configurations under `data`: Godwit's problems, Kea's agreement, and real files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::{data, folder, lines, problems, problems6, shipped_includes};
 use dhcp_config::{ConfigProblem, Severity, parse_dhcp4, parse_dhcp6};
-
-/// Fresh folder that is removed at the end.
-struct ShippedTestFolder(PathBuf);
-
-impl ShippedTestFolder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
-        std::fs::create_dir(&path).expect("the name is fresh");
-        Self(path)
-    }
-}
-
-impl Drop for ShippedTestFolder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).expect("the folder is ours");
-    }
-}
+use testkit::TempFolder;
 
 /// Server of Kea and the parser of Godwit for its configurations.
 #[derive(Clone, Copy)]
@@ -54,20 +38,6 @@ const DHCP6: KeaServerParser = KeaServerParser {
     parse: |name, text| outcome(parse_dhcp6(name, text, &mut shipped_includes())),
 };
 
-/// Returns the server where it is installed; a missing one is a failure when `GODWIT_REQUIRE_TOOLS`
-/// is set.
-fn kea(server: KeaServerParser) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
-    let program = folders.map(|folder| folder.join(server.name)).find(|file| file.is_file());
-    assert!(
-        program.is_some() || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(),
-        "{} is not installed",
-        server.name
-    );
-    program
-}
-
 /// Returns true if `kea -t` accepts `file`, and its output.
 fn kea_accepts(kea: &Path, folder: &Path, file: &str) -> (bool, String) {
     let output = Command::new(kea)
@@ -83,18 +53,19 @@ fn kea_accepts(kea: &Path, folder: &Path, file: &str) -> (bool, String) {
 }
 
 fn verdicts_agree(server: KeaServerParser, kind: &str, accepted: bool) {
-    let Some(kea) = kea(server) else {
-        println!("skipped: {} is not installed", server.name);
+    let Some(kea) = testkit::find_tool(server.name) else {
+        testkit::skip(format_args!("{} is not installed", server.name));
         return;
     };
-    let scratch = ShippedTestFolder::new(&format!("{}-{kind}", server.name));
-    std::fs::create_dir(scratch.0.join("include")).expect("the folder is fresh");
+    let scratch = TempFolder::new(&format!("{}-{kind}", server.name));
+    std::fs::create_dir(scratch.path().join("include")).expect("the folder is fresh");
     for (name, text) in folder("include") {
-        std::fs::write(scratch.0.join("include").join(name), text).expect("the folder is ours");
+        std::fs::write(scratch.path().join("include").join(name), text)
+            .expect("the folder is ours");
     }
     for (name, text) in folder(&format!("{kind}{}", server.suffix)) {
-        std::fs::write(scratch.0.join(&name), &text).expect("the folder is ours");
-        let (theirs, output) = kea_accepts(&kea, &scratch.0, &name);
+        std::fs::write(scratch.path().join(&name), &text).expect("the folder is ours");
+        let (theirs, output) = kea_accepts(&kea, scratch.path(), &name);
         let (problems, ours) = (server.parse)(&name, &text);
         let messages: Vec<String> = problems.iter().map(ConfigProblem::to_string).collect();
         assert_eq!(theirs, accepted, "kea, {name}: {output}");
@@ -148,7 +119,7 @@ fn each_refused_file_of_dhcpv6_has_its_problems_at_their_places() {
 fn errors_of_installed(server: KeaServerParser) -> Option<Vec<String>> {
     let file = format!("/etc/kea/{}.conf", server.name);
     let Ok(text) = std::fs::read_to_string(&file) else {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no {file}");
+        testkit::skip(format_args!("{file} is not installed"));
         return None;
     };
     let (problems, _) = (server.parse)(&file, &text);

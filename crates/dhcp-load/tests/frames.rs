@@ -10,7 +10,6 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, thread};
 
-use crate::common::responder::until;
 use crate::common::v6;
 use crate::common::{Dhcp4TestRequest, MS};
 use base::time::NS_PER_S;
@@ -24,6 +23,7 @@ use dhcp_load::{
 };
 use load::LoadRate;
 use netio::{XdpSender, interface, namespace};
+use testkit::{TempFolder, wait_until};
 
 const SERVER4: &str = "10.9.0.2:67";
 const SERVER6: &str = "[2001:db8::2]:547";
@@ -54,15 +54,10 @@ impl Drop for FrameResponderStopGuard<'_> {
 /// and prints the reason otherwise.
 fn enter_a_namespace() -> bool {
     if Command::new("ip").arg("-V").output().is_err() || namespace::enter_new().is_err() {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
-        println!("skipped: making a network namespace needs root and iproute2");
-        return false;
+        return testkit::skip("making a network namespace needs root and iproute2");
     }
     let has_xdp = XdpSender::probe().is_ok();
-    if !has_xdp {
-        println!("skipped: the kernel has no AF_XDP");
-    }
-    has_xdp
+    has_xdp || testkit::skip_even_if_required("the kernel has no AF_XDP")
 }
 
 fn shell(script: &str) {
@@ -130,7 +125,7 @@ fn against<R>(
         ));
         // The kernel drops frames sent to an interface until it has noticed that it is up. This
         // interface is up when the other one is.
-        until(|| interface::named("out0").unwrap().is_up);
+        wait_until(|| interface::named("out0").unwrap().is_up);
         let result = client();
         drop(stopping);
         (result, responder.join().unwrap())
@@ -316,7 +311,8 @@ fn relays_of_one_thread_keep_their_addresses() {
 
 #[test]
 fn perfdhcp_sends_frames_as_well() {
-    let file = std::env::temp_dir().join(format!("godwit-perfdhcp-frames-{}", std::process::id()));
+    let folder = TempFolder::new("perfdhcp-frames");
+    let file = folder.path().join("result.json");
     let v4 = "-4 -l 10.9.0.11 10.9.0.2";
     let v6 = "-6 -A 1 -l 2001:db8::11 --server-mac 02:00:00:00:00:05 2001:db8::2";
     for (server, own, words) in [(SERVER4, "10.9.0.11", v4), (SERVER6, "2001:db8::11", v6)] {

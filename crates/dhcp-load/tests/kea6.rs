@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::net::{Ipv6Addr, SocketAddrV6};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -16,8 +16,7 @@ use dhcp_load::v6::{Access, Dhcp6LoadTarget, RequestedAssociations};
 use dhcp_load::{DhcpLoadReport, DhcpLoadSettings, run_report};
 use load::LoadRate;
 use netio::interface;
-
-use crate::common::responder::until;
+use testkit::{TempFolder, wait_until};
 
 const SERVER: &str = "2001:db8:f::1";
 const GROUP: &str = "ff02::1:2";
@@ -30,23 +29,14 @@ type Key = (Ipv6Addr, u8, u8);
 /// Kea in a namespace of its own, which ends with it; this thread is in another namespace.
 struct Kea6Process {
     child: Child,
-    folder: PathBuf,
+    folder: TempFolder,
 }
 
 fn can_run() -> bool {
-    let has = |tool: &str| {
-        let script = format!("command -v {tool}");
-        Command::new("sh").args(["-c", &script]).output().unwrap().status.success()
-    };
+    let has = |tool: &str| testkit::find_tool(tool).is_some();
     let is_able = ["kea-dhcp6", "ip", "unshare", "setpriv"].into_iter().all(has)
         && netio::namespace::enter_new().is_ok();
-    if !is_able {
-        let is_required =
-            std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-        assert!(!is_required, "Kea, iproute2, util-linux or a namespace is missing");
-        println!("skipped: needs kea-dhcp6, ip, unshare, setpriv and root");
-    }
-    is_able
+    is_able || testkit::skip("needs kea-dhcp6, ip, unshare, setpriv and root")
 }
 
 fn ip(words: &str) {
@@ -87,9 +77,9 @@ impl Kea6Process {
         if !can_run() {
             return None;
         }
-        let folder = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("kea.conf"), configuration(&folder)).unwrap();
+        let folder = TempFolder::new(name);
+        let path = folder.path();
+        fs::write(path.join("kea.conf"), configuration(path)).unwrap();
         ip("link set lo up");
         ip("link add c0 type veth peer name s0");
         // A line on its input reports to the child that its end of the pair has come.
@@ -100,13 +90,13 @@ impl Kea6Process {
         );
         let mut child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "unshare", "-n", "sh", "-ec", &script])
-            .current_dir(&folder)
-            .env("KEA_PIDFILE_DIR", &folder)
+            .current_dir(path)
+            .env("KEA_PIDFILE_DIR", path)
             .env("KEA_LOCKFILE_DIR", "none")
-            .env("KEA_DHCP_DATA_DIR", &folder)
+            .env("KEA_DHCP_DATA_DIR", path)
             .stdin(Stdio::piped())
-            .stdout(fs::File::create(folder.join("out")).unwrap())
-            .stderr(fs::File::create(folder.join("err")).unwrap())
+            .stdout(fs::File::create(path.join("out")).unwrap())
+            .stderr(fs::File::create(path.join("err")).unwrap())
             .spawn()
             .unwrap();
         let own = fs::read_link("/proc/thread-self/ns/net").unwrap();
@@ -126,12 +116,13 @@ impl Kea6Process {
         let mut kea = Self { child, folder };
         kea.await_log("DHCP6_STARTED");
         // The kernel drops messages sent to an interface until it has noticed that it is up.
-        until(|| interface::named("c0").unwrap().is_up);
+        wait_until(|| interface::named("c0").unwrap().is_up);
         Some(kea)
     }
 
     fn await_log(&mut self, word: &str) {
-        let read = |name: &str| fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        let read =
+            |name: &str| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
         while !read("log").contains(word) {
             let ended = self.child.try_wait().unwrap();
             assert!(ended.is_none(), "{} {} {}", read("log"), read("out"), read("err"));
@@ -144,7 +135,7 @@ impl Kea6Process {
         let status = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         assert!(status.success());
         self.child.wait().unwrap();
-        let file = fs::read_to_string(self.folder.join("leases6.csv")).unwrap();
+        let file = fs::read_to_string(self.folder.path().join("leases6.csv")).unwrap();
         let rows = file.lines().skip(1).map(|row| row.split(',').collect::<Vec<_>>());
         let mut leases = BTreeMap::new();
         for row in rows {
@@ -168,7 +159,7 @@ impl Kea6Process {
     ) -> (DhcpLoadReport, BTreeMap<Key, String>) {
         let ip = if matches!(access, Access::Direct { .. }) { GROUP } else { SERVER };
         let server = SocketAddrV6::new(ip.parse().unwrap(), 547, 0, 0);
-        let list = self.folder.join("list.csv");
+        let list = self.folder.path().join("list.csv");
         let settings = DhcpLoadSettings {
             duration_ns: NS_PER_S / 2,
             limits: ExchangeTimeLimits { deadline_ns: 180 * NS_PER_S, grace_ns: 0 },
@@ -201,7 +192,6 @@ impl Drop for Kea6Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::common::responder::{beside, respond, until};
+use crate::common::responder::{beside, respond};
 use crate::common::{Dhcp4TestRequest, MS};
 use base::time::NS_PER_S;
 use dhcp_load::population::ExchangeTimeLimits;
@@ -17,6 +17,7 @@ use dhcp_load::{
     DhcpLoadError, DhcpLoadReport, DhcpLoadSettings, Expect, LoadShape, Segmentation, run_report,
 };
 use load::LoadRate;
+use testkit::{TempFolder, wait_until};
 
 /// Replies by `serve` while `client` runs.
 fn against<R>(
@@ -50,7 +51,8 @@ fn run(settings: &DhcpLoadSettings<Dhcp4LoadTarget>) -> DhcpLoadReport {
 
 #[test]
 fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
-    let list = std::env::temp_dir().join(format!("godwit-leases-{}.csv", std::process::id()));
+    let folder = TempFolder::new("leases");
+    let list = folder.path().join("leases.csv");
     let report = against(good, |server| {
         run(&DhcpLoadSettings { leases: Some(list.clone()), ..settings(server, "127.0.3.1:0") })
     });
@@ -66,7 +68,6 @@ fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
     assert_eq!((latency.count, report.load.latency_sent.count), (400, 400));
     assert!(latency.mean_us >= report.load.latency_sent.mean_us, "due comes before sent");
     let rows = fs::read_to_string(&list).unwrap();
-    fs::remove_file(&list).unwrap();
     assert_eq!(rows.lines().count(), 401);
     assert!(rows.contains("\n10.128.0.5,02:67:00:00:00:05,01:02:67:00:00:00:05\n"), "{rows}");
 }
@@ -236,7 +237,7 @@ fn clients_are_on_links_in_turn_and_give_their_leases_back() {
         let report = run(&settings);
         // The server sends no reply to the messages of the last turn, so the run may end before
         // they have come.
-        until(|| received.load(Ordering::Relaxed) == report.load.messages.sent);
+        wait_until(|| received.load(Ordering::Relaxed) == report.load.messages.sent);
         report
     });
     let exchanges = report.load.exchanges;
@@ -260,7 +261,7 @@ fn chatty_clients_send_everything_twice_and_are_served_once() {
     let report = against(serve, |server| {
         let report = run(&DhcpLoadSettings { chatty: true, ..settings(server, "127.0.3.3:0") });
         // The last message may be on its way a second time when the run is over.
-        until(|| seen.lock().unwrap().values().sum::<u64>() == report.load.messages.sent);
+        wait_until(|| seen.lock().unwrap().values().sum::<u64>() == report.load.messages.sent);
         report
     });
     let exchanges = report.load.exchanges;

@@ -16,6 +16,7 @@ use dhcp_load::{
     DhcpLoadError, DhcpLoadReport, DhcpLoadSettings, Expect, Segmentation, run_report,
 };
 use load::LoadRate;
+use testkit::TempFolder;
 
 const BOTH: RequestedAssociations =
     RequestedAssociations { na: true, pd: true, ias: 1, rapid_commit: false };
@@ -55,7 +56,8 @@ fn run(settings: &DhcpLoadSettings<Dhcp6LoadTarget>) -> DhcpLoadReport {
 
 #[test]
 fn a_good_server_gets_every_exchange_and_every_lease_is_listed() {
-    let list = std::env::temp_dir().join(format!("godwit-leases6-{}.csv", std::process::id()));
+    let folder = TempFolder::new("leases6");
+    let list = folder.path().join("leases.csv");
     for segmentation in [Segmentation::Auto, Segmentation::Off] {
         let report = against(good, |server| {
             let leases = Some(list.clone());

@@ -133,6 +133,8 @@ fn is_server(pid: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
@@ -146,7 +148,8 @@ mod tests {
 
     #[test]
     fn links_pipes_and_folders_are_left_alone() {
-        let folder = std::env::temp_dir().join(format!("godwit-pid-{}", std::process::id()));
+        let temporary = TempFolder::new("pid");
+        let folder = temporary.path();
         fs::create_dir_all(folder.join("folder")).unwrap();
         let path = |name: &str| folder.join(name);
         fs::write(path("precious"), "precious").unwrap();
@@ -162,7 +165,6 @@ mod tests {
         let text = fs::read_to_string(path("long")).unwrap();
         assert_eq!(text, format!("{}\n", std::process::id()));
         drop(claimed);
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

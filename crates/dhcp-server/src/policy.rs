@@ -125,18 +125,20 @@ fn is_relaxed(folder: impl AsRef<OsStr>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn a_folder_that_others_may_enter_is_relaxed() {
-        let folder = std::env::temp_dir().join(format!("godwit-policy-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("policy");
+        let folder = temporary.path();
         for (mode, relaxed) in [(0o700, false), (0o750, false), (0o755, true), (0o770, true)] {
-            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(is_relaxed(&folder), relaxed, "{mode:o}");
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_relaxed(folder), relaxed, "{mode:o}");
         }
-        fs::remove_dir_all(&folder).unwrap();
-        assert!(!is_relaxed(&folder));
+        fs::remove_dir_all(folder).unwrap();
+        assert!(!is_relaxed(folder));
     }
 
     #[test]

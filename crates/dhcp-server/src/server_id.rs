@@ -195,6 +195,8 @@ fn parse_link_layer(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     const NOW_S: u64 = EPOCH_2000_S + 0x0102_0304;
@@ -256,30 +258,29 @@ mod tests {
 
     #[test]
     fn the_file_is_keas_and_nothing_else_is_taken_for_one() {
-        let folder = std::env::temp_dir().join(format!("godwit-serverid-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("serverid");
+        let folder = temporary.path();
         let config = ServerIdConfig { identifier: Some(vec![7; 6]), ..ServerIdConfig::default() };
-        let duid = server_duid(&config, &folder, NOW_S).unwrap();
+        let duid = server_duid(&config, folder, NOW_S).unwrap();
         assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), ColonHex(&duid).to_string());
-        let again = server_duid(&ServerIdConfig::default(), &folder, NOW_S + 9).unwrap();
+        let again = server_duid(&ServerIdConfig::default(), folder, NOW_S + 9).unwrap();
         assert_eq!(again, duid);
         for text in ["", "00:01", "00:01:00:01:00:00:00:05", "0001", "00:03:00:01:zz", "1:2:3:4:5"]
         {
             fs::write(folder.join(FILE), text).unwrap();
-            assert_eq!(server_duid(&config, &folder, NOW_S).unwrap(), duid, "it is configured");
+            assert_eq!(server_duid(&config, folder, NOW_S).unwrap(), duid, "it is configured");
             assert_eq!(fs::read_to_string(folder.join(FILE)).unwrap(), ColonHex(&duid).to_string());
             let aside = folder.join(format!("{FILE}.broken-{NOW_S}"));
             assert_eq!(fs::read_to_string(aside).unwrap(), text, "nothing is lost");
         }
         fs::write(folder.join(FILE), [0xff; 40]).unwrap();
         let config = ServerIdConfig { kind: ServerIdType::En, ..ServerIdConfig::default() };
-        let duid = server_duid(&config, &folder, NOW_S).unwrap();
-        assert_eq!(server_duid(&config, &folder, NOW_S).unwrap(), duid, "it is made once");
+        let duid = server_duid(&config, folder, NOW_S).unwrap();
+        assert_eq!(server_duid(&config, folder, NOW_S).unwrap(), duid, "it is made once");
         // The content of an unreadable file may be valid.
         fs::remove_file(folder.join(FILE)).unwrap();
         fs::create_dir(folder.join(FILE)).unwrap();
-        let error = server_duid(&config, &folder, NOW_S).unwrap_err().to_string();
+        let error = server_duid(&config, folder, NOW_S).unwrap_err().to_string();
         assert!(error.contains("it is not a regular file"), "{error}");
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

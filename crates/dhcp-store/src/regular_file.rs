@@ -48,12 +48,14 @@ fn refuse_other_kinds(metadata: &Metadata) -> io::Result<()> {
 mod tests {
     use std::process::Command;
 
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn devices_pipes_folders_and_large_files_are_refused() {
-        let folder = std::env::temp_dir().join(format!("godwit-regular-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("regular");
+        let folder = temporary.path();
         let path = |name: &str| folder.join(name);
         assert!(Command::new("mkfifo").arg(path("pipe")).status().unwrap().success());
         File::create(path("large")).unwrap().set_len(MAX_BYTES + 1).unwrap();
@@ -73,6 +75,5 @@ mod tests {
         assert_eq!(read(&path("whole")).unwrap().len() as u64, MAX_BYTES);
         assert_eq!(read_text(&path("text")).unwrap(), "caf\u{e9}");
         assert!(read_text(&path("latin")).is_err());
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -391,9 +391,8 @@ fn sorted(mut times_ns: Vec<u64>) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::process;
-
     use clap::Parser as _;
+    use testkit::TempFolder;
 
     use super::*;
 
@@ -427,7 +426,8 @@ mod tests {
 
     #[test]
     fn a_capture_is_asked_unchanged_at_both_ports_and_replayed_from_both() {
-        let file = env::temp_dir().join(format!("godwit-dns-load-args-{}.pcap", process::id()));
+        let folder = TempFolder::new("dns-load-args");
+        let file = folder.path().join("queries.pcap");
         let query = capture::tests::query(b"");
         let packets =
             [(1, false, 9_053, &query[..]), (2, false, 53, &query), (3, false, 54, &query)];
@@ -444,6 +444,5 @@ mod tests {
             let why = format!("{name}: queries of a capture are sent unchanged");
             assert_eq!(settings(&["-a", "192.0.2.1", "-d", path, flag]).unwrap_err(), (why, 2));
         }
-        fs::remove_file(&file).unwrap();
     }
 }

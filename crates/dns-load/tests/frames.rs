@@ -39,9 +39,7 @@ fn enter_a_link() -> bool {
 /// reason, where that is impossible.
 fn enter(script: &str) -> bool {
     if Command::new("ip").arg("-V").output().is_err() || namespace::enter_new().is_err() {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
-        println!("skipped: making a network namespace needs root and iproute2");
-        return false;
+        return testkit::skip("making a network namespace needs root and iproute2");
     }
     Command::new("sh").args(["-ec", script]).status().unwrap().success()
 }

@@ -291,11 +291,14 @@ fn setting<'s>(settings: &'s Settings, name: &str) -> Result<&'s str, String> {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn a_number_of_another_program_is_no_server() {
-        let file = std::env::temp_dir().join(format!("godwit-keactrl-{}", std::process::id()));
+        let folder = TempFolder::new("keactrl");
+        let file = folder.path().join("pid");
         let own = std::env::current_exe().unwrap();
         let number = std::process::id();
         for (text, program, expected) in [

@@ -53,7 +53,7 @@ fn what_may_not_be_compared_is_refused_with_all_reasons_unless_forced() {
     let (code, out, err) = outcome(&test_folder.lab(&["compare", "--force", &a, &b]));
     assert_eq!((code, err.lines().count()), (Some(0), 3), "{err}");
     assert!(out.contains("SHOWN ALTHOUGH NOT COMPARABLE") && out.contains("leases/s"), "{out}");
-    let page = std::fs::read_to_string(test_folder.0.join("b/compare.html")).expect("a page");
+    let page = std::fs::read_to_string(test_folder.path().join("b/compare.html")).expect("a page");
     assert!(page.contains("Not comparable because"));
 }
 
@@ -61,9 +61,9 @@ fn what_may_not_be_compared_is_refused_with_all_reasons_unless_forced() {
 fn what_is_no_result_folder_is_refused_in_words() {
     let test_folder = TestResultsFolder::new("broken");
     let a = test_folder.result("a", |_| {});
-    std::fs::create_dir(test_folder.0.join("empty")).expect("a folder");
-    std::fs::create_dir(test_folder.0.join("unfinished")).expect("a folder");
-    std::fs::write(test_folder.0.join("unfinished/run.json"), "{}").expect("a file");
+    std::fs::create_dir(test_folder.path().join("empty")).expect("a folder");
+    std::fs::create_dir(test_folder.path().join("unfinished")).expect("a folder");
+    std::fs::write(test_folder.path().join("unfinished/run.json"), "{}").expect("a file");
     for (folder, words) in [
         ("nowhere", "there is no folder nowhere"),
         ("empty", "empty is not a result folder: it has no summary.json\n"),
@@ -93,7 +93,7 @@ fn what_is_no_result_folder_is_refused_in_words() {
 #[test]
 fn runs_are_done_shown_and_kept_and_can_be_overridden() {
     let test_folder = TestResultsFolder::new("runs");
-    let plan = runs_plan(&test_folder.0, 5);
+    let plan = runs_plan(test_folder.path(), 5);
     let (code, out, err) = outcome(&test_folder.lab(&["run", &plan, "--server", "godwit"]));
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("EVERY RUN, leases/s: 5 of 5 done"), "{out}");
@@ -127,7 +127,7 @@ fn runs_are_done_shown_and_kept_and_can_be_overridden() {
 }
 
 fn result_in(test_folder: &TestResultsFolder) -> PathBuf {
-    let entries = std::fs::read_dir(test_folder.0.join("results")).expect("results");
+    let entries = std::fs::read_dir(test_folder.path().join("results")).expect("results");
     let folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     assert_eq!(folders.len(), 1);
     folders[0].clone()
@@ -138,11 +138,11 @@ fn an_interrupt_after_a_run_keeps_it() {
     use std::io::{BufRead, BufReader};
 
     let test_folder = TestResultsFolder::new("interrupt");
-    let plan = runs_plan(&test_folder.0, 100);
+    let plan = runs_plan(test_folder.path(), 100);
     let mut command = Command::new(GODWIT);
     command
         .args(["lab", "run", &plan, "--time-budget", "3600"])
-        .current_dir(&test_folder.0)
+        .current_dir(test_folder.path())
         .stdin(Stdio::null());
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("godwit starts");
@@ -168,5 +168,5 @@ fn an_interrupt_after_a_run_keeps_it() {
     let again = test_folder.lab(&["report", &folder.to_string_lossy()]);
     assert_eq!(again.status.code(), Some(0));
     assert!(outcome(&again).1.contains(&format!("{done} of 100 done")));
-    nothing_runs_in(&test_folder.0);
+    nothing_runs_in(test_folder.path());
 }

@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::namespaces::Namespaces;
-use crate::common::{PATIENCE, TempFolder, is_root, require};
+use crate::common::{TempFolder, is_root, require, wait_until};
 use serde_json::Value;
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
@@ -39,7 +39,7 @@ impl NamespaceRow {
             ip(&format!("-n {name} addr add {address}/24 dev own0"));
             // The kernel drops packets to an interface until it has noticed that it is up.
             for (name, end) in [(middle, end), (name, "own0")] {
-                until(|| ip(&format!("-n {name} link show {end}")).contains("state UP"));
+                wait_until(|| ip(&format!("-n {name} link show {end}")).contains("state UP"));
             }
         }
         Some(row)
@@ -123,14 +123,6 @@ fn ip(words: &str) -> String {
     run(Command::new("ip").args(words.split(' ')))
 }
 
-fn until(mut is_so: impl FnMut() -> bool) {
-    let ends = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < ends, "it never came to be");
-        std::thread::yield_now();
-    }
-}
-
 fn netem(words: &[&str]) -> Output {
     let mut command = Command::new(GODWIT);
     command.arg("netem").args(words).stdin(Stdio::null()).output().expect("the binary starts")
@@ -183,7 +175,7 @@ fn a_link_is_changed_and_read_while_it_is_up() {
     let (left, right) = (row.socket(0, LEFT), row.socket(2, RIGHT));
     // The first datagram waits for address resolution, which also goes over the link.
     for _ in 0..3 {
-        until(|| {
+        wait_until(|| {
             // Sent again: the kernel drops packets whose address is not resolved in time.
             left.send_to(b"through", (RIGHT, PORT)).expect("it is sent");
             right.recv(&mut [0; 20]).is_ok_and(|len| len == 7)
@@ -211,7 +203,7 @@ fn a_link_is_changed_and_read_while_it_is_up() {
         let count = |report: &Value| report["directions"][0][name].as_u64().expect("a number");
         count(report) - count(&changed)
     };
-    until(|| {
+    wait_until(|| {
         left.send_to(b"lost", (RIGHT, PORT)).expect("it is sent");
         since(&show(), "lost") >= 5
     });

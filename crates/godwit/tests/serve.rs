@@ -24,7 +24,7 @@ struct LabServeProcess {
 impl LabServeProcess {
     fn start(test_folder: &TestResultsFolder) -> Self {
         let mut command = Command::new(GODWIT);
-        command.args(["lab", "serve", "--port", "0"]).current_dir(&test_folder.0);
+        command.args(["lab", "serve", "--port", "0"]).current_dir(test_folder.path());
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("godwit starts");
         let mut url = String::new();
@@ -197,10 +197,10 @@ fn runs_are_listed_filtered_pinned_and_compared_in_a_browser() {
 fn a_run_that_goes_on_is_followed_until_its_report_is_there() {
     let Some(program) = chromium::chromium() else { return };
     let test_folder = TestResultsFolder::new("serve-live");
-    std::fs::create_dir_all(test_folder.0.join("results")).expect("a folder");
-    let plan = runs_plan(&test_folder.0, 100);
+    std::fs::create_dir_all(test_folder.path().join("results")).expect("a folder");
+    let plan = runs_plan(test_folder.path(), 100);
     // So many runs of some seconds outlast what the browser does.
-    let path = test_folder.0.join(&plan);
+    let path = test_folder.path().join(&plan);
     let text = std::fs::read_to_string(&path).expect("the plan");
     let text = text.replace("confirm_dwell_s = 0.1", "confirm_dwell_s = 5.0");
     std::fs::write(&path, text).expect("the plan");
@@ -209,7 +209,7 @@ fn a_run_that_goes_on_is_followed_until_its_report_is_there() {
     let mut command = Command::new(GODWIT);
     command.args(["lab", "run", &plan, "--server", "godwit", "--time-budget", "80000"]);
     let mut child = command
-        .current_dir(&test_folder.0)
+        .current_dir(test_folder.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

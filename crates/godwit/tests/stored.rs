@@ -27,9 +27,9 @@ fn runs_are_listed_newest_first_and_filtered() {
     stored(&test_folder, "2024-older", 1.0, "aaaa");
     stored(&test_folder, "2026-newest", 1.0, "bbbb");
     stored(&test_folder, "2025-suite/2025-part", 1.0, "aaaa");
-    std::fs::create_dir_all(test_folder.0.join("results/20230101T000000Z-mine/trials"))
+    std::fs::create_dir_all(test_folder.path().join("results/20230101T000000Z-mine/trials"))
         .expect("a folder");
-    std::fs::create_dir_all(test_folder.0.join("results/something-else")).expect("a folder");
+    std::fs::create_dir_all(test_folder.path().join("results/something-else")).expect("a folder");
     test_folder.file("results/cut", "{");
     let newest_first =
         ["2026-newest", "2025-suite/2025-part", "2024-older", "20230101T000000Z-mine"];
@@ -109,7 +109,7 @@ fn a_regression_beyond_the_margin_ends_with_3_and_nothing_else_does() {
         out.contains("note: Godwit is built from commit aaaa in A, from commit bbbb in B"),
         "{out}"
     );
-    let page = std::fs::read_to_string(test_folder.0.join("results/2025-half/compare.html"));
+    let page = std::fs::read_to_string(test_folder.path().join("results/2025-half/compare.html"));
     assert!(page.expect("a page").contains("data-gate=\"regressed\""));
     let (code, out, _) = gate("2025-half", &["--margin", "90"]);
     assert_eq!(code, Some(0), "half is less than a loss of 90 %: {out}");
@@ -171,7 +171,7 @@ fn a_plan_is_drawn_over_its_runs() {
     let (a, b) = (out.find("2024-a, commit aaaa"), out.find("2025-b, commit bbbb"));
     assert!(a.is_some() && a < b && !out.contains("2026-c"), "{out}");
     assert!(out.ends_with(&format!("page: results/trend-{plan}.html\n")), "{out}");
-    let page = test_folder.0.join(format!("results/trend-{plan}.html"));
+    let page = test_folder.path().join(format!("results/trend-{plan}.html"));
     let page = std::fs::read_to_string(page).expect("a page");
     assert!(page.contains("data-run=\"2025-b\"") && page.contains(">aaaaaaa<"), "marks and labels");
     let words =

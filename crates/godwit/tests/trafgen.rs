@@ -94,10 +94,7 @@ fn has_af_xdp() -> bool {
     let code = opened.err().and_then(|error| error.cause().raw_os_error());
     // EAFNOSUPPORT
     let has = code != Some(97);
-    if !has {
-        println!("skipped: the kernel has no AF_XDP");
-    }
-    has
+    has || testkit::skip_even_if_required("the kernel has no AF_XDP")
 }
 
 /// Receives frames of the length `len` until `count` have come or been dropped by the socket, and
@@ -186,7 +183,7 @@ fn every_path_sends_as_many_frames_as_it_says() {
 fn processors_share_the_frames_and_draw_different_numbers() {
     let Some(link) = TrafgenLink::new() else { return };
     if netio::thread::allowed_cpus().expect("they are known").len() < 2 {
-        println!("skipped: it takes two processors");
+        testkit::skip_even_if_required("it takes two processors");
         return;
     }
     let mut receiver = link.receiver();
@@ -225,7 +222,7 @@ fn counts_agree_when_the_receiver_is_slower_than_the_sender() {
     let Some(link) = TrafgenLink::new() else { return };
     let cpus = netio::thread::allowed_cpus().expect("they are known");
     let [first, second, ..] = cpus[..] else {
-        println!("skipped: it takes two processors");
+        testkit::skip_even_if_required("it takes two processors");
         return;
     };
     // Another processor than the sender's receives, for several sockets; more frames can wait for

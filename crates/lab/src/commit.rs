@@ -49,17 +49,19 @@ fn head_at(folder: &Path, time: SystemTime) -> Option<String> {
 mod tests {
     use std::time::Duration;
 
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn a_program_is_of_the_commit_that_was_there_when_it_was_written() {
-        let folder = env::temp_dir().join(format!("godwit-commit-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("commit");
+        let folder = temporary.path();
         let git = |date: u64, words: &[&str]| {
             let date = format!("{date} +0000");
             let output = Command::new("git")
                 .arg("-C")
-                .arg(&folder)
+                .arg(folder)
                 .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
                 .args(words)
                 .env("GIT_COMMITTER_DATE", &date)
@@ -70,7 +72,7 @@ mod tests {
             assert!(output.status.success(), "{output:?}");
             String::from_utf8(output.stdout).unwrap().trim().to_owned()
         };
-        let at = |seconds| head_at(&folder, UNIX_EPOCH + Duration::from_secs(seconds));
+        let at = |seconds| head_at(folder, UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(1_700_000_000), None, "no work tree");
         git(1_700_000_000, &["init", "-q"]);
         let mut commits = Vec::new();
@@ -82,6 +84,5 @@ mod tests {
         assert_eq!(at(1_700_000_250).as_ref(), commits.last());
         assert_ne!(commits[0], commits[1]);
         assert_eq!(at(1_700_000_050), None, "older than all that is remembered");
-        fs::remove_dir_all(folder).unwrap();
     }
 }

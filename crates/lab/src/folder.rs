@@ -105,6 +105,8 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError>
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
@@ -129,12 +131,12 @@ mod tests {
 
     #[test]
     fn names_that_are_taken_get_a_number() {
-        let folder = std::env::temp_dir().join(format!("godwit-folder-{}", std::process::id()));
+        let temporary = TempFolder::new("folder");
+        let folder = &temporary.path().join("results");
         let at = Calendar::from_unix(0);
-        let first = choose(&folder, at, "p").unwrap();
+        let first = choose(folder, at, "p").unwrap();
         create(&first).unwrap();
-        let second = choose(&folder, at, "p").unwrap();
+        let second = choose(folder, at, "p").unwrap();
         assert!(first.ends_with("19700101T000000Z-p") && second.ends_with("19700101T000000Z-p-2"));
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -137,20 +137,23 @@ pub(crate) fn summarize(folder: &Path, progress: &RunProgress) -> Result<RunSumm
 mod tests {
     use std::time::{Duration, Instant};
 
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn a_run_is_read_while_it_goes_on_and_not_taken_for_one_afterwards() {
-        let folder = std::env::temp_dir().join(format!("godwit-journal-{}", std::process::id()));
+        let temporary = TempFolder::new("journal");
+        let folder = &temporary.path().join("run");
         let mut run =
             RunRecord { started: "2026-01-02T03:04:05Z".to_owned(), ..RunRecord::default() };
         run.plan.name = "mine".to_owned();
-        let mut journal = RunJournal::new(&folder, &run);
+        let mut journal = RunJournal::new(folder, &run);
         journal.record(0.5, JournalEntryKind::Step, "before the folder");
-        assert!(read(&folder).is_none());
-        fs::create_dir_all(&folder).unwrap();
+        assert!(read(folder).is_none());
+        fs::create_dir_all(folder).unwrap();
         journal.record(1.5, JournalEntryKind::Done, "then");
-        let progress = read(&folder).unwrap();
+        let progress = read(folder).unwrap();
         assert_eq!((progress.run.plan.name.as_str(), progress.is_running), ("mine", true));
         let words: Vec<&str> = progress.entries.iter().map(|entry| entry.words.as_str()).collect();
         assert_eq!(words, ["before the folder", "then"]);
@@ -161,15 +164,14 @@ mod tests {
             fs::read_to_string(folder.join(FILE)).unwrap() + "{\"at_s\":2,",
         )
         .unwrap();
-        assert_eq!(read(&folder).unwrap().entries.len(), 2);
+        assert_eq!(read(folder).unwrap().entries.len(), 2);
         drop(journal);
         // A process that another test starts at this moment has the journal's lock until it
         // executes another program.
         let until = Instant::now() + Duration::from_secs(300);
-        while read(&folder).unwrap().is_running && Instant::now() < until {
+        while read(folder).unwrap().is_running && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));
         }
-        assert!(!read(&folder).unwrap().is_running);
-        fs::remove_dir_all(folder).unwrap();
+        assert!(!read(folder).unwrap().is_running);
     }
 }

@@ -64,19 +64,21 @@ impl ResultFolder {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn nothing_is_there_before_something_is_written() {
-        let results = std::env::temp_dir().join(format!("godwit-results-{}", std::process::id()));
-        let folder = ResultFolder::choose(&results, "x").unwrap();
-        assert_eq!(std::fs::read_dir(&results).unwrap().count(), 0);
+        let temporary = TempFolder::new("results");
+        let results = &temporary.path().join("results");
+        let folder = ResultFolder::choose(results, "x").unwrap();
+        assert_eq!(std::fs::read_dir(results).unwrap().count(), 0);
         let report = folder.write(&[1, 2], "<p>").unwrap();
         assert_eq!(std::fs::read_to_string(&report).unwrap(), "<p>");
         let run: Vec<u8> = folder::read_json(&report.with_file_name("run.json")).unwrap();
         assert_eq!(run, [1, 2]);
         let began = folder.started().replace(['-', ':'], "");
         assert!(report.parent().unwrap().ends_with(format!("{began}-x")), "{report:?}");
-        std::fs::remove_dir_all(results).unwrap();
     }
 }

@@ -190,6 +190,8 @@ fn send_command(socket: &Path, question: &LinkCommand) -> Result<LinkReport, Emu
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
@@ -208,8 +210,8 @@ mod tests {
 
     #[test]
     fn what_a_link_left_is_replaced_and_nothing_else_is() {
-        let name = format!("godwit-netem-socket-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let folder = TempFolder::new("netem-socket");
+        let path = folder.path().join("socket");
         drop(UnixListener::bind(&path).unwrap());
         // A process that another test is about to start holds a copy of the socket until it starts.
         while UnixStream::connect(&path).is_ok() {

@@ -148,6 +148,8 @@ mod tests {
     use std::fs;
     use std::process::Command;
 
+    use testkit::TempFolder;
+
     use super::*;
 
     /// Runs the test `check` in a new thread, which it may confine.
@@ -175,7 +177,8 @@ mod tests {
 
     #[test]
     fn files_are_written_below_the_folders_alone() {
-        let folder = std::env::temp_dir().join(format!("godwit-confine-{}", std::process::id()));
+        let temporary = TempFolder::new("confine");
+        let folder = temporary.path();
         let (own, other) = (folder.join("own"), folder.join("other"));
         for folder in [&own, &other] {
             fs::create_dir_all(folder).unwrap();
@@ -185,7 +188,7 @@ mod tests {
         in_thread(move || {
             match restrict_files(&[inside.clone(), "/nonexistent".into()]) {
                 Err(reason) if reason.contains("no Landlock") => {
-                    println!("skipped: {reason}");
+                    testkit::skip_even_if_required(reason);
                     return;
                 }
                 restricted => restricted.unwrap(),
@@ -200,7 +203,6 @@ mod tests {
             assert_eq!(fs::read_to_string(outside.join("old")).unwrap(), "old");
             Command::new("true").status().unwrap_err();
         });
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -59,8 +59,7 @@ fn on_a_link(test: impl FnOnce() + Send) {
         inside.join().unwrap()
     });
     if !is_allowed {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
-        println!("skipped: making a network namespace needs root and iproute2");
+        testkit::skip("making a network namespace needs root and iproute2");
     }
 }
 

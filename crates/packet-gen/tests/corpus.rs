@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use packet_gen::FrameStream;
 use packet_gen::language::{self, PacketParserSettings};
+use testkit::TempFolder;
 
 use crate::reference::{FRAMES, hex, theirs, trafgen};
 
@@ -84,8 +85,8 @@ fn each_file_becomes_what_trafgen_makes_of_it_or_states_why_not() {
         ours(name, text, false);
     }
     let Some(program) = trafgen() else { return };
-    let folder = std::env::temp_dir().join(format!("godwit-corpus-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder can be made");
+    let temporary = TempFolder::new("corpus");
+    let folder = temporary.path();
     let mut wrong = Vec::new();
     for (name, text) in &files {
         let deviation = deviations.get(name).copied();
@@ -93,7 +94,7 @@ fn each_file_becomes_what_trafgen_makes_of_it_or_states_why_not() {
             continue;
         }
         let flags: &[&str] = if has_directives(text) { &["-p"] } else { &[] };
-        let theirs_result = theirs(&program, &folder, text, flags);
+        let theirs_result = theirs(&program, folder, text, flags);
         let is_equal = |quirks| {
             theirs_result
                 .as_ref()
@@ -109,6 +110,5 @@ fn each_file_becomes_what_trafgen_makes_of_it_or_states_why_not() {
             wrong.push(format!("{name}: {deviation:?} is stated, trafgen makes {theirs_result:?}"));
         }
     }
-    fs::remove_dir_all(&folder).ok();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -103,20 +103,22 @@ impl Debian13 {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn a_root_folder_counts_once_it_is_complete() {
-        let folder = std::env::temp_dir().join(format!("godwit-debian-{}", std::process::id()));
+        let temporary = TempFolder::new("debian");
+        let folder = temporary.path();
         std::fs::create_dir_all(folder.join("usr/sbin")).unwrap();
         std::fs::write(folder.join("usr/sbin/kea-dhcp4"), "").unwrap();
-        assert_eq!(Debian13::at(&folder), None);
+        assert_eq!(Debian13::at(folder), None);
         std::fs::write(folder.join(PACKAGES_FILE), "").unwrap();
-        let debian = Debian13::at(&folder).unwrap();
+        let debian = Debian13::at(folder).unwrap();
         assert_eq!(debian.program("kea-dhcp4"), Some(folder.join("usr/sbin/kea-dhcp4")));
         assert_eq!(debian.program("kea-dhcp6"), None);
         let command = debian.command(Path::new("/own"), "kea-dhcp4");
         assert!(command.words().ends_with(&["/own".to_owned(), "kea-dhcp4".to_owned()]));
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -40,17 +40,19 @@ fn append(path: &Path, count: usize) -> std::io::Result<Vec<Duration>> {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn appends_are_flushed_one_by_one_and_nothing_stays() {
-        let folder = std::env::temp_dir().join(format!("godwit-flush-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let took = measure(&folder, 5).unwrap();
+        let temporary = TempFolder::new("flush");
+        let folder = temporary.path();
+        let took = measure(folder, 5).unwrap();
         assert!(took.len() == 5 && took.is_sorted() && took[0] > Duration::ZERO, "{took:?}");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
-        fs::remove_dir_all(&folder).unwrap();
-        let error = measure(&folder, 1).unwrap_err().to_string();
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
+        fs::remove_dir_all(folder).unwrap();
+        let error = measure(folder, 1).unwrap_err().to_string();
         assert!(error.contains("cannot flush"), "{error}");
     }
 }

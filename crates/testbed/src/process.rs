@@ -243,13 +243,9 @@ impl Drop for PinnedSelf {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use testkit::TempFolder;
 
-    fn folder(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        path
-    }
+    use super::*;
 
     /// Environment variable that marks the process which runs only this test: in a process with
     /// other tests, their threads come and go while it is pinned.
@@ -278,10 +274,11 @@ mod tests {
 
     #[test]
     fn a_child_outlives_the_thread_that_started_it() {
-        let folder = folder("process-thread");
+        let temporary = TempFolder::new("process-thread");
+        let folder = temporary.path();
         let start = || {
             let script = shell("echo runs; cat; exit 4");
-            let child = ChildProcess::start_held(&script, "x", &folder).unwrap();
+            let child = ChildProcess::start_held(&script, "x", folder).unwrap();
             while !std::fs::read_to_string(folder.join("x.out")).unwrap().contains("runs") {
                 std::thread::sleep(LOOK_EVERY);
             }
@@ -291,28 +288,28 @@ mod tests {
         // The script ends when its input is closed.
         let status = child.stop(Duration::from_secs(60)).unwrap();
         assert_eq!(describe(status), "exited with code 4");
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn output_and_status_are_kept() {
-        let folder = folder("process-output");
+        let temporary = TempFolder::new("process-output");
+        let folder = temporary.path();
         let mut child =
-            ChildProcess::start(&shell("echo out; echo a >&2; echo b >&2; exit 4"), "x", &folder)
+            ChildProcess::start(&shell("echo out; echo a >&2; echo b >&2; exit 4"), "x", folder)
                 .unwrap();
         let status = child.wait(|| false).unwrap().unwrap();
         assert_eq!(describe(status), "exited with code 4");
         assert_eq!(std::fs::read_to_string(folder.join("x.out")).unwrap(), "out\n");
         assert_eq!(child.last_error_lines(1), "b");
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn a_child_that_ignores_the_polite_signal_is_killed_with_its_group() {
-        let folder = folder("process-kill");
+        let temporary = TempFolder::new("process-kill");
+        let folder = temporary.path();
         let script = "trap '' TERM; sleep 1000 & echo $! >grandchild; mv grandchild ready; wait";
         let script = format!("cd '{}'; {script}; sleep 1000", folder.display());
-        let mut child = ChildProcess::start(&shell(&script), "x", &folder).unwrap();
+        let mut child = ChildProcess::start(&shell(&script), "x", folder).unwrap();
         let ready = folder.join("ready");
         child.wait(|| ready.exists()).unwrap();
         let grandchild = std::fs::read_to_string(&ready).unwrap();
@@ -323,16 +320,15 @@ mod tests {
         while std::fs::read_to_string(&stat).is_ok_and(|s| !s.contains(") Z ")) {
             std::thread::yield_now();
         }
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn a_missing_program_is_named() {
-        let folder = folder("process-missing");
+        let temporary = TempFolder::new("process-missing");
+        let folder = temporary.path();
         let mut child =
-            ChildProcess::start(&CommandLine::new("godwit-no-such"), "x", &folder).unwrap();
+            ChildProcess::start(&CommandLine::new("godwit-no-such"), "x", folder).unwrap();
         child.wait(|| false).unwrap();
         assert!(child.last_error_lines(1).contains("godwit-no-such"));
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -481,16 +481,18 @@ pub(crate) fn ip() -> CommandLine {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
-    fn registry(name: &str) -> Registry {
-        let path = std::env::temp_dir().join(format!("godwit-reg-{name}-{}", std::process::id()));
-        Registry::at(path).unwrap()
+    fn registry(folder: &TempFolder) -> Registry {
+        Registry::at(folder.path().join("registry")).unwrap()
     }
 
     #[test]
     fn a_run_that_ends_leaves_no_file_and_no_folder() {
-        let registry = registry("end");
+        let folder = TempFolder::new("registry-end");
+        let registry = registry(&folder);
         let mut run = registry.begin().unwrap();
         let (temporary, unregistered) =
             (registry.folder.join("temporary"), registry.folder.join("kept"));
@@ -502,12 +504,12 @@ mod tests {
         run.end().unwrap();
         assert!(!temporary.exists() && unregistered.exists());
         assert!(registry.run_files().unwrap().is_empty());
-        fs::remove_dir_all(registry.folder).unwrap();
     }
 
     #[test]
     fn clean_leaves_the_living_alone_and_removes_what_the_dead_left() {
-        let registry = registry("clean");
+        let folder = TempFolder::new("registry-clean");
+        let registry = registry(&folder);
         let mut run = registry.begin().unwrap();
         let (mine, orphan) = (registry.folder.join("mine"), registry.folder.join("orphan"));
         run.register_folder(&mine).unwrap();
@@ -522,12 +524,12 @@ mod tests {
         assert!(mine.exists() && !orphan.exists());
         drop(run);
         assert!(!mine.exists());
-        fs::remove_dir_all(registry.folder).unwrap();
     }
 
     #[test]
     fn a_lock_that_outlives_its_run_is_waited_for() {
-        let registry = registry("lock");
+        let folder = TempFolder::new("registry-lock");
+        let registry = registry(&folder);
         let path = registry.folder.join("4194305.run");
         let mut lock_file = Some(open_file(&path).unwrap());
         lock_file.as_ref().unwrap().lock().unwrap();
@@ -536,12 +538,12 @@ mod tests {
         assert!(is_run_alive(own, &file, || panic!("the lock of a living process is not awaited")));
         assert!(!is_run_alive(4_194_305, &file, || drop(lock_file.take())));
         assert!(lock_file.is_none());
-        fs::remove_dir_all(registry.folder).unwrap();
     }
 
     #[test]
     fn the_backlog_is_raised_once_and_put_back() {
-        let registry = registry("backlog");
+        let folder = TempFolder::new("registry-backlog");
+        let registry = registry(&folder);
         let setting = registry.folder.join("setting");
         let registry = registry.with_backlog_setting(setting.clone());
         registry.raise_backlog(2000).unwrap();
@@ -554,7 +556,6 @@ mod tests {
         registry.clean().unwrap();
         assert_eq!(fs::read_to_string(&setting).unwrap(), "1000");
         assert!(!registry.backlog_file().exists());
-        fs::remove_dir_all(registry.folder).unwrap();
     }
 
     #[test]

@@ -10,9 +10,7 @@ use testbed::database::{DatabaseEngine, PASSWORD, PrivateDatabase, PrivateDataba
 /// here.
 fn start(engine: DatabaseEngine, settings: PrivateDatabaseSettings) -> Option<PrivateDatabase> {
     if let Some(reason) = engine.missing() {
-        let required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-        assert!(!required, "{reason}");
-        println!("skipped: {reason}");
+        testkit::skip(reason);
         return None;
     }
     Some(PrivateDatabase::start(engine, settings).unwrap())
@@ -96,9 +94,7 @@ fn settings_reach_postgresql() {
 #[test]
 fn a_cluster_outlives_each_of_its_nodes() {
     if let Some(reason) = Cluster::missing() {
-        let required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-        assert!(!required, "{reason}");
-        println!("skipped: {reason}");
+        testkit::skip(reason);
         return;
     }
     let mut cluster = Cluster::start(false).unwrap();

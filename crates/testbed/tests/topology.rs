@@ -4,17 +4,14 @@ use std::net::IpAddr;
 
 use testbed::topology::{NamespaceSettings, allowed_cpus};
 use testbed::{CommandLine, MeasurementTopology, Registry, TopologySide, namespace, qdisc};
+use testkit::TempFolder;
 
 /// Returns true if this test can run, and prints why not otherwise. `GODWIT_REQUIRE_TOOLS=1` makes
 /// that a failure.
 fn can_build_namespaces() -> bool {
     let root = testbed::registry::user_id() == 0;
     let able = root && testbed::command::find_program("ip").is_some();
-    if !able {
-        eprintln!("skipped: namespaces need root and ip (package iproute2)");
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
-    }
-    able
+    able || testkit::skip("namespaces need root and ip (package iproute2)")
 }
 
 fn ours() -> Vec<String> {
@@ -51,17 +48,17 @@ fn goes_up_carries_packets_and_leaves_nothing() {
     if !can_build_namespaces() {
         return;
     }
-    let folder = std::env::temp_dir().join(format!("godwit-topology-{}", std::process::id()));
+    let temporary = TempFolder::new("topology");
+    let folder = temporary.path().join("registry");
     // The backlog belongs to the whole machine, so a file replaces it.
     let backlog = folder.join("setting");
-    let registry = Registry::at(folder.clone()).unwrap().with_backlog_setting(backlog.clone());
+    let registry = Registry::at(folder).unwrap().with_backlog_setting(backlog.clone());
     std::fs::write(&backlog, "1000").unwrap();
     for addresses in &FAMILIES {
         one_family(&registry, addresses);
         assert!(ours().is_empty());
         assert_eq!(std::fs::read_to_string(&backlog).unwrap(), "1000", "it was not put back");
     }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 fn one_family(registry: &Registry, addresses: &TopologyAddresses) {

@@ -1,31 +1,15 @@
 //! Tests of whole small measurements of ubench: their counts, and the form of their results.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
+use testkit::TempFolder;
 use ubench::output;
 use ubench::result::{SCHEMA, SubjectResult};
 use ubench::{
     BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, TransactionSharing, UbenchError,
     UbenchParameters, UbenchReport, WorkloadStep, measure,
 };
-
-/// Folder of a test, removed when the value is dropped.
-struct UbenchTestFolder(PathBuf);
-
-impl UbenchTestFolder {
-    fn new(label: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("ubench-{label}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for UbenchTestFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn request(folder: &Path, records: u32, subjects: Vec<BenchmarkSubject>) -> UbenchParameters {
     UbenchParameters {
@@ -44,9 +28,9 @@ fn request(folder: &Path, records: u32, subjects: Vec<BenchmarkSubject>) -> Uben
 }
 
 fn done(label: &str, records: u32, subjects: Vec<BenchmarkSubject>) -> UbenchReport {
-    let folder = UbenchTestFolder::new(label);
-    let report = measure(&request(&folder.0, records, subjects), &mut |_| {}).unwrap();
-    let left = std::fs::read_dir(&folder.0).unwrap().count();
+    let folder = TempFolder::new(label);
+    let report = measure(&request(folder.path(), records, subjects), &mut |_| {}).unwrap();
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 0, "nothing is left behind");
     report
 }
@@ -159,11 +143,11 @@ fn what_makes_no_sense_is_refused_before_anything_begins() {
         let request = request(Path::new("/nonexistent"), 1, vec![subject]);
         assert!(matches!(measure(&request, &mut |_| {}), Err(UbenchError::Usage(_))));
     }
-    let folder = UbenchTestFolder::new("taken");
-    let file = folder.0.join("leases.csv");
+    let folder = TempFolder::new("taken");
+    let file = folder.path().join("leases.csv");
     std::fs::write(&file, "mine").unwrap();
     let mut request = request(
-        &folder.0,
+        folder.path(),
         1,
         vec![BenchmarkSubject::kea(SubjectBackend::Memfile, ChangeSafety::Async)],
     );
@@ -174,13 +158,13 @@ fn what_makes_no_sense_is_refused_before_anything_begins() {
 
 #[test]
 fn a_flush_can_be_made_to_cost_more() {
-    let folder = UbenchTestFolder::new("slow");
+    let folder = TempFolder::new("slow");
     let subjects = vec![
         BenchmarkSubject::kea(SubjectBackend::Memfile, ChangeSafety::Sync),
         BenchmarkSubject::kea(SubjectBackend::Sqlite, ChangeSafety::Sync),
         BenchmarkSubject::kea(SubjectBackend::Sqlite, ChangeSafety::Async),
     ];
-    let mut slow = request(&folder.0, 5, subjects);
+    let mut slow = request(folder.path(), 5, subjects);
     slow.flush_delay = Duration::from_millis(2);
     slow.runs = 1;
     let report = measure(&slow, &mut |_| {}).unwrap();

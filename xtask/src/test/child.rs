@@ -248,15 +248,14 @@ pub(crate) fn last_lines(log: &Path, count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use testkit::TempFolder;
 
-    fn log(name: &str) -> PathBuf {
-        std::env::temp_dir().join(format!("godwit-child-{name}-{}", std::process::id()))
-    }
+    use super::*;
 
     #[test]
     fn output_and_status_are_kept() {
-        let log = log("output");
+        let folder = TempFolder::new("child-output");
+        let log = folder.path().join("log");
         let mut command = Command::new("sh");
         command.args(["-c", "echo a; echo b >&2; read c || echo no input; exit 3"]);
         let end = run(&mut command, "output", &log, Duration::from_secs(300)).unwrap();
@@ -265,12 +264,12 @@ mod tests {
         fs::write(&log, "1\nfailures:\n2\n3\n4\n5\n").unwrap();
         let expected = ["failures:", "2", "4", "5"].map(|line| format!("    | {line}\n"));
         assert_eq!(last_lines(&log, 2), expected.concat());
-        fs::remove_file(log).unwrap();
     }
 
     #[test]
     fn lines_are_passed_on_while_the_program_runs() {
-        let log = log("lines");
+        let folder = TempFolder::new("child-lines");
+        let log = folder.path().join("log");
         let marker = log.with_extension("marker");
         let mut command = Command::new("sh");
         // It ends once its first line was passed on.
@@ -287,13 +286,12 @@ mod tests {
         assert!(end.unwrap().is_success());
         // Text without a line end is not a line.
         assert_eq!(lines, ["a"]);
-        fs::remove_file(log).unwrap();
-        fs::remove_file(marker).unwrap();
     }
 
     #[test]
     fn a_program_that_starts_others_all_the_time_is_ended_with_all_of_them() {
-        let log = log("family");
+        let folder = TempFolder::new("child-family");
+        let log = folder.path().join("log");
         let marker = format!("family-{}", std::process::id());
         let mut command = Command::new("sh");
         let script = "while :; do (sleep 1000 & sleep 1000) & sleep 0.01; done";
@@ -301,7 +299,6 @@ mod tests {
         let end = run(&mut command, &marker, &log, Duration::from_millis(300)).unwrap();
         assert_eq!(end, ProgramEnd::TimeOut);
         assert_all_end(&marker);
-        fs::remove_file(log).unwrap();
     }
 
     /// Asserts that all processes with the marker `marker` end: a killed orphan stays visible until
@@ -316,31 +313,31 @@ mod tests {
 
     #[test]
     fn after_its_time_a_program_is_ended_with_its_children() {
-        let log = log("time");
+        let folder = TempFolder::new("child-time");
+        let log = folder.path().join("log");
         let marker = format!("time-{}", std::process::id());
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & sleep 1000"]);
         let end = run(&mut command, &marker, &log, Duration::from_millis(300)).unwrap();
         assert_eq!(end, ProgramEnd::TimeOut);
         assert_all_end(&marker);
-        fs::remove_file(log).unwrap();
     }
 
     #[test]
     fn a_process_between_two_programs_is_told_from_those_that_have_none() {
-        let folder = log("between");
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("child-between");
+        let folder = temporary.path();
         let is_between = |stat: &str, words: &str| {
             fs::write(folder.join("stat"), stat).unwrap();
             fs::write(folder.join("cmdline"), words).unwrap();
-            is_between_programs(&folder)
+            is_between_programs(folder)
         };
         let running = "7 (a) b) R 1 7 7 0 -1 4194304 0";
         assert!(is_between(running, ""));
         assert!(!is_between(running, "sleep\0"));
         assert!(!is_between("7 (sh) Z 1 7 7 0 -1 4194304 0", ""));
         assert!(!is_between("2 (kthreadd) S 0 0 0 0 -1 2129984 0", ""));
-        fs::remove_dir_all(&folder).unwrap();
-        assert!(!is_between_programs(&folder), "it is gone");
+        fs::remove_dir_all(folder).unwrap();
+        assert!(!is_between_programs(folder), "it is gone");
     }
 }

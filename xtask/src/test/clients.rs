@@ -85,17 +85,18 @@ pub(crate) fn path(root: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn a_folder_of_the_same_packages_stays_and_another_is_left_out_when_nothing_is_installed() {
-        let folder = std::env::temp_dir().join(format!("godwit-clients-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("clients");
+        let folder = temporary.path();
         let log = folder.join("log");
         fs::write(folder.join(PACKAGES_FILE), packages()).unwrap();
-        assert_eq!(make(&folder, true, "none", &log).unwrap(), CheckTally::one(true));
+        assert_eq!(make(folder, true, "none", &log).unwrap(), CheckTally::one(true));
         fs::write(folder.join(PACKAGES_FILE), "others").unwrap();
-        assert_eq!(make(&folder, false, "none", &log).unwrap(), CheckTally::left_out(1));
-        fs::remove_dir_all(folder).unwrap();
+        assert_eq!(make(folder, false, "none", &log).unwrap(), CheckTally::left_out(1));
     }
 }

@@ -133,6 +133,8 @@ pub(crate) fn path(root: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
@@ -144,15 +146,14 @@ mod tests {
 
     #[test]
     fn a_folder_of_the_same_packages_stays_and_others_are_left_out_without_root() {
-        let root = std::env::temp_dir().join(format!("godwit-debian-{}", std::process::id()));
-        fs::create_dir_all(&root).unwrap();
+        let temporary = TempFolder::new("debian");
+        let root = temporary.path();
         let log = root.join("log");
         fs::write(root.join("packages"), format!("{PACKAGES}\n")).unwrap();
-        let same = make(&root, true, Privilege::None, "none", &log).unwrap();
+        let same = make(root, true, Privilege::None, "none", &log).unwrap();
         assert_eq!(same, CheckTally::one(true));
         fs::write(root.join("packages"), "others\n").unwrap();
-        let other = make(&root, true, Privilege::None, "none", &log).unwrap();
+        let other = make(root, true, Privilege::None, "none", &log).unwrap();
         assert_eq!(other, CheckTally::left_out(1));
-        fs::remove_dir_all(root).unwrap();
     }
 }

@@ -140,6 +140,8 @@ fn processor_time(text: &str) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
@@ -151,12 +153,11 @@ mod tests {
 
     fn run(label: &str, looks: u32, words: &str) -> Option<(bool, Vec<String>)> {
         if Privilege::detect() != Privilege::Root {
-            println!("skipped: this needs root");
+            testkit::skip_even_if_required("this needs root");
             return None;
         }
-        let name = format!("godwit-sandbox-{label}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        let path = |name: &str| folder.join(name);
+        let folder = TempFolder::new(&format!("sandbox-{label}"));
+        let path = |name: &str| folder.path().join(name);
         let sandbox = Sandbox {
             checkout: path("checkout"),
             build: path("checkout/target"),
@@ -172,7 +173,6 @@ mod tests {
         let mut command = sandbox.command(Privilege::Root, &environment, &sandbox.checkout, shell);
         let status = command.args(["-c", words]).status().unwrap();
         let left = sandbox.leftovers();
-        fs::remove_dir_all(folder).unwrap();
         Some((status.success(), left))
     }
 

@@ -198,15 +198,14 @@ fn components(session: &TestSession) -> Result<CheckTally, String> {
 mod tests {
     use std::io::ErrorKind;
 
-    use super::*;
+    use testkit::TempFolder;
 
-    fn policy_path(name: &str) -> PathBuf {
-        std::env::temp_dir().join(format!("godwit-policy-{name}-{}", std::process::id()))
-    }
+    use super::*;
 
     #[test]
     fn services_are_forbidden_only_while_packages_are_installed() {
-        let path = policy_path("own");
+        let folder = TempFolder::new("policy-own");
+        let path = folder.path().join("policy");
         for left_by_a_killed_run in [false, true] {
             if left_by_a_killed_run {
                 fs::write(&path, format!("{POLICY_MARK}\n")).unwrap();
@@ -230,16 +229,17 @@ mod tests {
 
     #[test]
     fn the_policy_of_somebody_else_stays() {
-        let path = policy_path("other");
+        let folder = TempFolder::new("policy-other");
+        let path = folder.path().join("policy");
         fs::write(&path, "#!/bin/sh\nexit 0\n").unwrap();
         drop(ServicePolicy::forbid(Privilege::None, &path).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "#!/bin/sh\nexit 0\n");
-        fs::remove_file(path).unwrap();
     }
 
     #[test]
     fn no_installation_without_the_policy() {
-        let path = policy_path("no-folder").join("policy");
+        let folder = TempFolder::new("policy-no-folder");
+        let path = folder.path().join("none/policy");
         assert!(ServicePolicy::forbid(Privilege::None, &path).is_err());
     }
 }

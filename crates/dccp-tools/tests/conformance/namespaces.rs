@@ -80,8 +80,7 @@ fn between(address: &str, test: impl FnOnce(ConformanceTarget) + Send) {
         tester.join().unwrap()
     });
     if !is_allowed {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
-        println!("skipped: making a network namespace needs root and iproute2");
+        testkit::skip("making a network namespace needs root and iproute2");
     }
 }
 

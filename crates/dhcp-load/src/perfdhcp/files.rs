@@ -57,13 +57,14 @@ pub(crate) fn pack(args: &PerfdhcpArgs) -> io::Result<Vec<(String, String)>> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use testkit::TempFolder;
 
     use super::*;
 
     #[test]
     fn files_that_were_brought_along_are_the_same_files() {
-        let folder = std::env::temp_dir().join(format!("godwit-files-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("files");
+        let folder = temporary.path();
         let path = |name: &str| folder.join(name).display().to_string();
         let names = ["macs", "relays", "first", "second", "times"].map(path);
         for (name, octet) in names.iter().zip(0_u8..) {
@@ -73,7 +74,7 @@ mod tests {
         let shape = format!("--shape=replay:{times}");
         let line = ["perfdhcp", "-M", macs, "-J", relays, "-T", first, "-T", second, &shape];
         let packed = pack(&PerfdhcpArgs::try_parse_from(line).unwrap()).unwrap();
-        fs::remove_dir_all(&folder).unwrap();
+        fs::remove_dir_all(folder).unwrap();
         assert_eq!(packed.len(), 5);
         let files = NamedFileSource::unpack(packed).unwrap();
         for (name, octet) in names.iter().zip(0_u8..) {

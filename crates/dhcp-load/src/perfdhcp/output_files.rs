@@ -68,13 +68,14 @@ mod tests {
     use std::fs;
 
     use clap::Parser;
+    use testkit::TempFolder;
 
     use super::*;
 
     #[test]
     fn a_file_that_cannot_be_written_is_found_before_the_run_and_others_keep_their_content() {
-        let folder = std::env::temp_dir().join(format!("godwit-output-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("output");
+        let folder = temporary.path();
         let path = folder.join("result");
         fs::write(&path, "of an earlier run").unwrap();
         for flag in ["--json", "--hdr", "--pcap"] {
@@ -94,6 +95,5 @@ mod tests {
             assert_eq!(fs::read(&path).unwrap(), b"short");
             fs::write(&path, "of an earlier run").unwrap();
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -366,6 +366,7 @@ mod tests {
     use std::time::Duration;
 
     use clap::Parser;
+    use testkit::TempFolder;
 
     use super::*;
 
@@ -390,7 +391,8 @@ mod tests {
 
     #[test]
     fn answers_to_every_relay_address_of_the_machine_arrive_and_others_are_named() {
-        let file = std::env::temp_dir().join(format!("godwit-relays-{}", std::process::id()));
+        let folder = TempFolder::new("relays");
+        let file = folder.path().join("relays");
         fs::write(&file, "127.0.0.1\n127.0.3.61\n192.0.2.9\n").unwrap();
         let server = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         server.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
@@ -401,7 +403,6 @@ mod tests {
             "perfdhcp -J {} -l 127.0.0.1 -L {own_port} -N {port} 127.0.0.1",
             file.display()
         ));
-        fs::remove_file(&file).unwrap();
         let warning = addresses.warning().unwrap();
         assert!(
             warning.starts_with("-J: 192.0.2.9 is not an address of this machine"),

@@ -3,19 +3,7 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-/// Time limit that no step of these tests reaches on any machine.
-const PATIENCE: Duration = Duration::from_secs(300);
-
-/// Waits until `is_so` returns true.
-pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
-    let ends = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < ends, "it never came to be");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
+use std::time::Duration;
 
 /// Flag that is set when dropped, so that a failing test does not wait for its responder for ever.
 struct ResponderStopGuard<'a>(&'a AtomicBool);

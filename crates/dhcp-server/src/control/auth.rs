@@ -102,6 +102,8 @@ fn content(secret: &SecretSource, folder: Option<&str>) -> Result<String, String
 mod tests {
     use std::fs;
 
+    use testkit::TempFolder;
+
     use super::*;
     use dhcp_config::AuthenticatedClient;
 
@@ -146,8 +148,8 @@ mod tests {
 
     #[test]
     fn secrets_come_from_files_too() {
-        let folder = std::env::temp_dir().join(format!("godwit-auth-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("auth");
+        let folder = temporary.path();
         fs::write(folder.join("user"), "admin").unwrap();
         fs::write(folder.join("password"), "12:34\n").unwrap();
         fs::write(folder.join("pair"), "foo:bar").unwrap();
@@ -164,6 +166,5 @@ mod tests {
         let problem = HttpCredentials::open(&config).err().unwrap();
         assert!(problem.contains("cannot read") && problem.contains("none"), "{problem}");
         assert!(credentials_of(Vec::new(), None).admits(None), "without clients everyone may");
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

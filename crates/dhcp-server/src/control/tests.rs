@@ -14,6 +14,7 @@ use dhcp_config::{
     AuthenticatedClient, BasicAuthentication, ControlSocket, HttpSocket, SecretSource, TlsFiles,
 };
 use netio::PollFd;
+use testkit::TempFolder;
 
 use super::*;
 use crate::free_port::free_port;
@@ -23,13 +24,12 @@ struct ControlThreadFixture {
     control: Option<ControlThread>,
     is_over: Arc<AtomicBool>,
     answering: Option<JoinHandle<u64>>,
-    folder: PathBuf,
+    folder: TempFolder,
 }
 
 impl ControlThreadFixture {
     fn new(label: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("godwit-{label}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = TempFolder::new(label);
         let (control, inbox) = ControlThread::start().unwrap();
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
@@ -42,7 +42,7 @@ impl ControlThreadFixture {
     }
 
     fn unix(&self, name: &str) -> (PathBuf, ControlSocket) {
-        let path = self.folder.join(name);
+        let path = self.folder.path().join(name);
         (path.clone(), ControlSocket::Unix(path.to_str().unwrap().to_owned()))
     }
 }
@@ -72,7 +72,6 @@ impl Drop for ControlThreadFixture {
         self.control.take().unwrap().stop();
         self.is_over.store(true, Ordering::Release);
         self.answering.take().unwrap().join().unwrap();
-        fs::remove_dir_all(&self.folder).ok();
     }
 }
 
@@ -170,7 +169,7 @@ fn a_stale_socket_is_replaced_and_nothing_else_is() {
 fn neither_a_pipe_nor_a_server_that_accepts_nothing_holds_up_a_change() {
     let fixture = ControlThreadFixture::new("held");
     let (_, socket) = fixture.unix("piped");
-    let pipe = fixture.folder.join("piped.lock");
+    let pipe = fixture.folder.path().join("piped.lock");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let problems = fixture.configure(vec![socket]).unwrap_err();
     assert!(problems[0].contains("cannot lock"), "{problems:?}");
@@ -479,17 +478,15 @@ fn on_paused_time<F: Future<Output = ()>>(label: &str, test: impl FnOnce(PathBuf
         .start_paused(true)
         .build()
         .unwrap();
-    let folder = std::env::temp_dir().join(format!("godwit-{label}-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = TempFolder::new(label);
     let (asking, _inbox) = requests::channel(Arc::new(Waker::new().unwrap()));
     LocalSet::new().block_on(&runtime, async {
         let mut sockets = ControlSocketSet::new(asking);
-        let path = folder.join("socket");
+        let path = folder.path().join("socket");
         let unix = ControlSocket::Unix(path.to_str().unwrap().to_owned());
         sockets.configure(&[unix]).unwrap();
         test(path).await;
     });
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 /// Runs `client` against `sockets` while the server's clock stands still: no connection times out,
@@ -578,9 +575,8 @@ fn a_kept_connection_without_commands_ends_after_half_a_minute() {
 
 #[test]
 fn an_oversized_command_is_refused_and_its_memory_given_back() {
-    let folder = std::env::temp_dir().join(format!("godwit-oversized-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let (path, [port, open_port]) = (folder.join("socket"), [free_port(), free_port()]);
+    let folder = TempFolder::new("oversized");
+    let (path, [port, open_port]) = (folder.path().join("socket"), [free_port(), free_port()]);
     let unix = ControlSocket::Unix(path.to_str().unwrap().to_owned());
     let [user, password] = ["a", "b"].map(|text| SecretSource::Text(text.to_owned()));
     let authentication = Some(BasicAuthentication {
@@ -591,7 +587,6 @@ fn an_oversized_command_is_refused_and_its_memory_given_back() {
     let closed = ControlSocket::Http(HttpSocket { authentication, ..http(port) });
     let sockets = [closed, ControlSocket::Http(http(open_port)), unix];
     while_time_stands_still(&sockets, move || oversized_commands(&path, port, open_port));
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 fn oversized_commands(path: &Path, port: u16, open_port: u16) {
@@ -646,12 +641,12 @@ fn names_of_other_sites_are_refused_where_nobody_is_asked_for_a_password() {
 fn a_file_that_only_has_the_name_of_a_lock_stays() {
     let fixture = ControlThreadFixture::new("foreign-lock");
     let (_, unix) = fixture.unix("victim");
-    let lock = fixture.folder.join("victim.lock");
+    let lock = fixture.folder.path().join("victim.lock");
     fs::write(&lock, "precious").unwrap();
     let refused = fixture.configure(vec![unix.clone()]).unwrap_err();
     assert!(refused[0].contains("the existing file is not a lock"), "{refused:?}");
-    fs::rename(&lock, fixture.folder.join("precious")).unwrap();
-    std::os::unix::fs::symlink(fixture.folder.join("precious"), &lock).unwrap();
+    fs::rename(&lock, fixture.folder.path().join("precious")).unwrap();
+    std::os::unix::fs::symlink(fixture.folder.path().join("precious"), &lock).unwrap();
     fixture.configure(vec![unix]).unwrap_err();
-    assert_eq!(fs::read_to_string(fixture.folder.join("precious")).unwrap(), "precious");
+    assert_eq!(fs::read_to_string(fixture.folder.path().join("precious")).unwrap(), "precious");
 }

@@ -170,6 +170,8 @@ fn password(secret: &SecretSource) -> Result<String, ServerError> {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
@@ -188,7 +190,8 @@ mod tests {
 
     #[test]
     fn a_password_is_the_first_line_of_its_file() {
-        let path = std::env::temp_dir().join(format!("godwit-password-{}", std::process::id()));
+        let folder = TempFolder::new("password");
+        let path = folder.path().join("password");
         std::fs::write(&path, "secret\nnot this\n").unwrap();
         let secret = SecretSource::File(path.display().to_string());
         assert_eq!(password(&secret).unwrap(), "secret");

@@ -204,12 +204,14 @@ const fn level_code(severity: LogSeverity) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn a_file_is_rotated_before_it_outgrows_its_size() {
-        let folder = std::env::temp_dir().join(format!("godwit-sink-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("sink");
+        let folder = temporary.path();
         let path = folder.join("server.log");
         let output = LogOutput {
             destination: LogDestination::File(path.to_str().unwrap().to_owned()),
@@ -230,7 +232,7 @@ mod tests {
             sink.write(&record, 0);
         }
         sink.flush();
-        let mut names: Vec<String> = fs::read_dir(&folder)
+        let mut names: Vec<String> = fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
@@ -247,12 +249,12 @@ mod tests {
         for (at, line) in last.iter().enumerate() {
             assert_eq!(*line, format!("message number {:06}", first + at), "in order, none lost");
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn links_pipes_and_folders_are_no_log_files() {
-        let folder = std::env::temp_dir().join(format!("godwit-links-{}", std::process::id()));
+        let temporary = TempFolder::new("links");
+        let folder = temporary.path();
         fs::create_dir_all(folder.join("folder")).unwrap();
         let path = |name: &str| folder.join(name);
         fs::write(path("precious"), "precious").unwrap();
@@ -271,13 +273,12 @@ mod tests {
             assert!(sink.append(&mut state, &path(name), "line").is_err(), "{name}");
         }
         assert_eq!(fs::read_to_string(path("precious")).unwrap(), "precious");
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn a_large_number_of_versions_costs_nothing() {
-        let folder = std::env::temp_dir().join(format!("godwit-versions-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("versions");
+        let folder = temporary.path();
         let path = folder.join("log");
         for text in ["first", "second", "third"] {
             fs::write(&path, text).unwrap();
@@ -286,7 +287,6 @@ mod tests {
         let part = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
         let parts = ["log.1", "log.2", "log.3"].map(part);
         assert_eq!(parts, ["third", "second", "first"]);
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::MutexGuard;
 
 use dhcp_config::{LogDestination, LogOutput};
+use testkit::TempFolder;
 
 use super::*;
 
@@ -55,7 +56,8 @@ fn written(
 
 #[test]
 fn debug_levels_and_what_is_fatal_are_told_by_fields() {
-    let path = path("fields");
+    let folder = TempFolder::new("log-fields");
+    let path = folder.path().join("log");
     let mut logger = to_file(&path, "%p %c %m");
     (logger.severity, logger.debug_level) = (LogSeverity::Debug, 15);
     let log_messages = || {
@@ -79,7 +81,8 @@ fn debug_levels_and_what_is_fatal_are_told_by_fields() {
 #[test]
 fn what_is_said_early_is_written_by_the_loggers_once_they_are_configured() {
     let _alone = alone();
-    let path = path("early");
+    let folder = TempFolder::new("log-early");
+    let path = folder.path().join("log");
     let (log, writing) = Log::new("dhcp4", 64);
     let log = Arc::new(log);
     let (mut to_file, mut to_stderr) = (to_file(&path, "%p %c %m"), to_file(&path, ""));
@@ -100,12 +103,12 @@ fn what_is_said_early_is_written_by_the_loggers_once_they_are_configured() {
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     drop(log);
     writing.join().unwrap();
-    fs::remove_file(&path).unwrap();
 }
 
 #[test]
 fn a_flush_hands_over_lines_of_outputs_that_are_no_longer_configured() {
-    let path = path("former");
+    let folder = TempFolder::new("log-former");
+    let path = folder.path().join("log");
     let logger = to_file(&path, "%m");
     let sink = Arc::new(sink::LogSink::new(logger.outputs[0].clone(), "kea-dhcp4".to_owned()));
     let record = LogRecord {
@@ -125,7 +128,6 @@ fn a_flush_hands_over_lines_of_outputs_that_are_no_longer_configured() {
     let text = fs::read_to_string(&path).unwrap();
     drop(queue);
     writing.join().unwrap();
-    fs::remove_file(&path).unwrap();
     assert_eq!(text, "before\n");
 }
 
@@ -172,14 +174,11 @@ fn every_message_has_an_identifier() {
     assert!(count > 50, "{count} messages");
 }
 
-fn path(label: &str) -> std::path::PathBuf {
-    std::env::temp_dir().join(format!("godwit-log-{label}-{}", std::process::id()))
-}
-
 #[test]
 fn what_is_said_is_written_with_its_identifier_and_in_single_lines() {
     let _alone = alone();
-    let path = path("said");
+    let folder = TempFolder::new("log-said");
+    let path = folder.path().join("log");
     let (log, writing) = Log::new("dhcp4", 64);
     log.configure(&[to_file(&path, "%p %c %t %m")]);
     let log = Arc::new(log);
@@ -200,13 +199,13 @@ fn what_is_said_is_written_with_its_identifier_and_in_single_lines() {
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     drop(log);
     writing.join().unwrap();
-    fs::remove_file(&path).unwrap();
 }
 
 #[test]
 fn a_full_queue_drops_and_says_how_many() {
     let _alone = alone();
-    let path = path("full");
+    let folder = TempFolder::new("log-full");
+    let path = folder.path().join("log");
     let loggers = [to_file(&path, "%m")];
     let routes = Arc::new(Routes::new("dhcp4", &loggers));
     let (queue, messages) = sync_channel(3);
@@ -232,5 +231,4 @@ fn a_full_queue_drops_and_says_how_many() {
     let expected = "LOG_MESSAGES_DROPPED 7 messages were lost: more at once than the log can \
                     hold\nmessage 0\nmessage 1\nmessage 2\n";
     assert_eq!(written, expected);
-    fs::remove_file(&path).unwrap();
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use testkit::{PATIENCE, TempFolder};
 
 use crate::free_port::free_port;
 use crate::reload::ConfigurationReadOptions;
@@ -22,8 +22,6 @@ use crate::server::{DaemonSettings, run_dhcp4};
 pub(super) const PLANTED: &str = "GODWIT_PLANTED_PANICS";
 /// Environment variable with the folder of the server that a process is to run.
 const FOLDER: &str = "GODWIT_PLANTED_FOLDER";
-/// Time after which a server that has not done something never will.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Panics once at `location` if the environment names it; see [`super::planted`].
 pub(super) fn plant(location: &str) {
@@ -61,29 +59,26 @@ fn planted_server() {
 /// A server of which some points panic once.
 struct PanickingServer {
     child: Child,
-    folder: PathBuf,
+    folder: TempFolder,
     http_port: u16,
 }
 
 impl PanickingServer {
     fn start(locations: &str) -> Self {
-        let name = format!("godwit-planted-{}-{locations}", std::process::id());
-        let folder = std::env::temp_dir().join(name.replace(',', "-"));
-        fs::create_dir_all(&folder).unwrap();
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o750)).unwrap();
+        let folder = TempFolder::new("planted");
         let http_port = free_port();
-        let config = configuration(&folder, http_port);
-        fs::write(folder.join("dhcp4.conf"), config.to_string()).unwrap();
-        fs::write(folder.join("dhcp4.port"), http_port.to_string()).unwrap();
+        let config = configuration(folder.path(), http_port);
+        fs::write(folder.path().join("dhcp4.conf"), config.to_string()).unwrap();
+        fs::write(folder.path().join("dhcp4.port"), http_port.to_string()).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         for variable in ["PIDFILE", "CONTROL_SOCKET", "DHCP_DATA", "LOG_FILE"] {
-            command.env(format!("KEA_{variable}_DIR"), &folder);
+            command.env(format!("KEA_{variable}_DIR"), folder.path());
         }
-        let log = fs::File::create(folder.join("log")).unwrap();
+        let log = fs::File::create(folder.path().join("log")).unwrap();
         let child = command
             .args(["--exact", "panics::tests::planted_server", "--nocapture"])
             .env(PLANTED, locations)
-            .env(FOLDER, &folder)
+            .env(FOLDER, folder.path())
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)
@@ -95,7 +90,7 @@ impl PanickingServer {
     }
 
     fn log(&self) -> String {
-        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
     fn wait_for(&mut self, text: &str) {
@@ -111,7 +106,7 @@ impl PanickingServer {
     /// Returns the answer of the Unix socket to `command`; empty if the connection ends without
     /// one.
     fn unix(&self, command: &Value) -> String {
-        let stream = UnixStream::connect(self.folder.join("ctl")).unwrap();
+        let stream = UnixStream::connect(self.folder.path().join("ctl")).unwrap();
         exchange(stream, &command.to_string())
     }
 
@@ -134,7 +129,6 @@ impl Drop for PanickingServer {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
-        fs::remove_dir_all(&self.folder).ok();
     }
 }
 
@@ -177,7 +171,7 @@ fn a_mistake_in_any_part_that_serves_commands_leaves_the_server_serving() {
     assert_eq!(server.get("/metrics"), "", "the connection ends");
     let page = server.get("/metrics");
     assert!(page.starts_with("HTTP/1.1 500 "), "no empty page of counters: {page}");
-    let settings = configuration(&server.folder, server.http_port);
+    let settings = configuration(server.folder.path(), server.http_port);
     let test = json!({ "command": "config-test", "arguments": settings });
     assert!(is_internal_error(&server.unix(&test)), "{}", server.unix(&test));
     assert!(server.unix(&test).contains("\"result\": 0"), "{}", server.unix(&test));

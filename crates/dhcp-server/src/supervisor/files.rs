@@ -66,6 +66,8 @@ pub(super) fn keep_backup(path: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
@@ -82,8 +84,8 @@ mod tests {
 
     #[test]
     fn a_link_under_the_temporary_name_is_replaced_and_not_followed() {
-        let folder = std::env::temp_dir().join(format!("godwit-files-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("files");
+        let folder = temporary.path();
         let (path, precious) = (folder.join("written.conf"), folder.join("precious"));
         let temporary = folder.join(format!("written.conf.tmp{}", std::process::id()));
         fs::write(&precious, "precious").unwrap();
@@ -92,6 +94,5 @@ mod tests {
         assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -165,12 +165,15 @@ fn of_secret(secret: &SecretSource, folder: Option<&str>) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
     use std::os::unix::fs::symlink;
 
     #[test]
     fn nothing_that_is_in_use_is_replaced() {
-        let folder = std::env::temp_dir().join(format!("godwit-in-use-{}", std::process::id()));
+        let temporary = TempFolder::new("in-use");
+        let folder = temporary.path();
         fs::create_dir_all(folder.join("sub")).unwrap();
         let path = |name: &str| folder.join(name);
         fs::write(path("leases.csv"), "address").unwrap();
@@ -214,6 +217,5 @@ mod tests {
         assert_eq!(used.check_lease_output(&path("ctl")), Ok(()));
         used.lease_file = None;
         assert_eq!(used.check_lease_output(&path("leases.csv")), Ok(()));
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -20,6 +20,7 @@ use dhcp_store::MemfileStore;
 use dhcp_store::log::{CoreOptions, LogThread, LogThreadOptions, RowDurability, SharedLogState};
 use dhcp_store::memfile::{LeaseFileFamily, Memfile, OpenOptions};
 use dhcp_store::storage::DiskStorage;
+use testkit::TempFolder;
 
 /// Index of the interface with the direct clients.
 const INTERFACE: u32 = 3;
@@ -80,10 +81,10 @@ trait AllocationClients: Protocol + LeaseFileFamily {
 }
 
 fn exchanges_and_renewals_allocate_nothing<P: AllocationClients>() {
-    let folder = folder(P::NAME);
+    let folder = TempFolder::new(&format!("allocation-{}", P::NAME));
     let table = Arc::new(LeaseTable::new(1));
     let snapshot = Arc::new(P::compile(&table));
-    let path = folder.join("leases.csv");
+    let path = folder.path().join("leases.csv");
     let (memfile, ..) =
         Memfile::open::<P>(Arc::new(DiskStorage), &path, OpenOptions::default()).expect("it opens");
     // Without flushes the shard writes its rows itself, so that one thread does all work.
@@ -127,20 +128,12 @@ fn exchanges_and_renewals_allocate_nothing<P: AllocationClients>() {
     }
     drop(shard);
     log.stop().expect("all is written");
-    fs::remove_dir_all(&folder).expect("it was made here");
 }
 
 /// Returns whether the thread with this folder below `/proc` sleeps (proc_pid_stat(5)).
 fn is_asleep(task: &Path) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(task).join("stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, fields)| fields.starts_with(" S "))
-}
-
-fn folder(name: &str) -> PathBuf {
-    let name = format!("godwit-allocation-{name}-{}", std::process::id());
-    let folder = std::env::temp_dir().join(name);
-    fs::create_dir_all(&folder).expect("the temporary folder can be written");
-    folder
 }
 
 #[test]

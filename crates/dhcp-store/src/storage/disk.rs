@@ -203,12 +203,14 @@ impl LogFile for DiskFile {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn a_file_is_made_in_place_of_a_link_and_not_through_it() {
-        let folder = std::env::temp_dir().join(format!("godwit-create-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("create");
+        let folder = temporary.path();
         let (precious, link) = (folder.join("precious"), folder.join("leases.csv.tmp"));
         std::fs::write(&precious, "precious").unwrap();
         for is_link in [true, false] {
@@ -221,13 +223,12 @@ mod tests {
             assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
             assert!(std::fs::symlink_metadata(&link).unwrap().is_file());
         }
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn a_folder_in_the_place_of_a_file_is_set_aside() {
-        let folder = std::env::temp_dir().join(format!("godwit-aside-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("aside");
+        let folder = temporary.path();
         let path = |name: &str| folder.join(name);
         let put_folder = |name: &str| {
             std::fs::create_dir(path(name)).unwrap();
@@ -245,6 +246,5 @@ mod tests {
             let content = std::fs::read_to_string(path(aside).join("precious")).unwrap();
             assert_eq!(content, "precious", "{aside}");
         }
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

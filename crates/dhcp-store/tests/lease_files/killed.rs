@@ -11,9 +11,10 @@ use dhcp_store::memfile::{LeaseFiles, Rotation, RowFileFormat, newest};
 use dhcp_store::storage::DiskAfterCut::{PowerFailed, ProcessDied};
 use dhcp_store::storage::{PowerCutStorage, Storage, StorageFaults, write_all_at};
 use dhcp_store::{Memfile, OpenOptions};
+use testkit::TempFolder;
 
 use super::family::KeaFamily;
-use super::{LeaseFilesFolder, has_kea, history, rows_of};
+use super::{has_kea, history, rows_of};
 
 const LIVE: &str = "/leases/x";
 /// Number of seeds of the disk that each step is tried with.
@@ -197,32 +198,33 @@ pub(crate) fn what_keas_clean_up_leaves_at_any_step_loads<F: KeaFamily>() {
 }
 
 /// Writes files around the lease file `x` in `folder`.
-fn write_to(folder: &LeaseFilesFolder, files: &[(&str, Vec<u8>)]) {
+fn write_to(folder: &TempFolder, files: &[(&str, Vec<u8>)]) {
     for (suffix, octets) in files {
-        fs::write(folder.file(&format!("x{suffix}")), octets).expect("the folder can be written");
+        fs::write(folder.path().join(format!("x{suffix}")), octets)
+            .expect("the folder can be written");
     }
 }
 
 /// Returns the command for kea-lfc over the lease file `x` in `folder`, after the words of
 /// `wrapper`.
-pub(crate) fn kea_lfc<F: KeaFamily>(folder: &LeaseFilesFolder, wrapper: &[&str]) -> Command {
+pub(crate) fn kea_lfc<F: KeaFamily>(folder: &TempFolder, wrapper: &[&str]) -> Command {
     let words = [wrapper, &["kea-lfc"]].concat();
     let mut lfc = Command::new(words[0]);
     lfc.args(&words[1..]).arg(format!("-{}", F::NUMBER));
-    lfc.env("KEA_PIDFILE_DIR", &folder.0).env("KEA_LOCKFILE_DIR", &folder.0);
+    lfc.env("KEA_PIDFILE_DIR", folder.path()).env("KEA_LOCKFILE_DIR", folder.path());
     // Cargo sets this variable for the tests that it runs: the loader would look for each of Kea's
     // libraries in every one of these folders first, with more calls than the test counts.
     lfc.env_remove("LD_LIBRARY_PATH");
     let names = ["config", "x.pid", "x.2", "x.1", "x.output", "x.completed"];
     for (flag, name) in ["-c", "-p", "-x", "-i", "-o", "-f"].iter().zip(names) {
-        lfc.arg(flag).arg(folder.file(name));
+        lfc.arg(flag).arg(folder.path().join(name));
     }
     lfc
 }
 
 /// Returns the leases that this server finds in `folder`.
-fn loaded_from<F: KeaFamily>(folder: &LeaseFilesFolder) -> Vec<F::Lease> {
-    let (_, leases, report) = super::load::<F>(&folder.file("x"));
+fn loaded_from<F: KeaFamily>(folder: &TempFolder) -> Vec<F::Lease> {
+    let (_, leases, report) = super::load::<F>(&folder.path().join("x"));
     assert_eq!((report.bad_rows, report.rubbish_rows), (0, 0), "{report:?}");
     leases
 }
@@ -241,7 +243,7 @@ pub(crate) fn keas_clean_up_killed_at_any_call_leaves_what_loads<F: KeaFamily>()
     for call in CHANGING {
         let mut is_killed = true;
         for number in 1..CALLS_MAX {
-            let folder = LeaseFilesFolder::new(&format!("lfc-killed{}", F::NUMBER));
+            let folder = TempFolder::new(&format!("lfc-killed{}", F::NUMBER));
             write_to(&folder, &story.file_set());
             let inject = format!("inject={call}:signal=KILL:when={number}");
             let wrapper = ["strace", "-qq", "-o", "/dev/null", "-e", &inject];
@@ -263,8 +265,8 @@ pub(crate) fn keas_clean_up_killed_at_any_call_leaves_what_loads<F: KeaFamily>()
 }
 
 /// Returns the names of the existing files among the lease file and those around it.
-fn names_in(folder: &LeaseFilesFolder) -> String {
-    let files = LeaseFiles::new(&folder.file("x"));
+fn names_in(folder: &TempFolder) -> String {
+    let files = LeaseFiles::new(&folder.path().join("x"));
     let all =
         [&files.live, &files.rotated, &files.previous, &files.completed, &files.output, &files.pid];
     let name = |path: &&&PathBuf| path.exists();
@@ -281,7 +283,7 @@ pub(crate) fn keas_clean_up_ends_what_ours_left<F: KeaFamily>() {
     for (at, files) in beginnings(&story).iter().enumerate() {
         let mut steps = 0;
         while let Some(storage) = killed_at::<F>(files, 1, steps) {
-            let folder = LeaseFilesFolder::new(&format!("lfc-after{}", F::NUMBER));
+            let folder = TempFolder::new(&format!("lfc-after{}", F::NUMBER));
             for suffix in ["", ".1", ".2", ".completed", ".tmp"] {
                 if let Some(octets) = storage.contents(&path_of(suffix)) {
                     write_to(&folder, &[(suffix, octets)]);

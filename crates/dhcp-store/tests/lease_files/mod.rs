@@ -14,7 +14,7 @@ mod family;
 mod killed;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -28,6 +28,7 @@ use killed::{
     kea_lfc, keas_clean_up_ends_what_ours_left, keas_clean_up_killed_at_any_call_leaves_what_loads,
     our_clean_up_killed_at_any_step_loses_nothing, what_keas_clean_up_leaves_at_any_step_loads,
 };
+use testkit::{TempFolder, waited_until};
 
 macro_rules! for_both_families {
     ($($name:ident,)*) => {
@@ -58,32 +59,10 @@ for_both_families! {
     keas_clean_up_ends_what_ours_left,
 }
 
-/// Folder that is removed in the end.
-struct LeaseFilesFolder(PathBuf);
-
-impl LeaseFilesFolder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).expect("a folder for the test");
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for LeaseFilesFolder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 fn load<F: KeaFamily>(path: &Path) -> (Memfile, Vec<F::Lease>, LoadReport) {
     let mut opened = None;
     // A program that another test starts has the lock of a server that has ended until it runs.
-    let is_open = wait_until(|| {
+    let is_open = waited_until(|| {
         let options = OpenOptions { threads: 2, ..OpenOptions::default() };
         match Memfile::open::<F>(Arc::new(DiskStorage), path, options) {
             Err(error) if error.to_string().ends_with("is in use by another server") => false,
@@ -106,8 +85,8 @@ fn rows_of<F: KeaFamily>(leases: &[F::Lease], columns: Columns) -> Vec<u8> {
 }
 
 fn a_file_of_kea_loads_as_kea_loads_it_and_is_appended_to_in_its_columns<F: KeaFamily>() {
-    let folder = LeaseFilesFolder::new(&format!("kea-file{}", F::NUMBER));
-    let live = folder.file("leases.csv");
+    let folder = TempFolder::new(&format!("kea-file{}", F::NUMBER));
+    let live = folder.path().join("leases.csv");
     let before = F::written();
     fs::write(&live, &before).unwrap();
     let (mut memfile, leases, report) = load::<F>(&live);
@@ -125,8 +104,8 @@ fn a_file_of_kea_loads_as_kea_loads_it_and_is_appended_to_in_its_columns<F: KeaF
 }
 
 fn a_second_server_is_told_which_file_is_taken<F: KeaFamily>() {
-    let folder = LeaseFilesFolder::new(&format!("second{}", F::NUMBER));
-    let live = folder.file("leases.csv");
+    let folder = TempFolder::new(&format!("second{}", F::NUMBER));
+    let live = folder.path().join("leases.csv");
     let first = load::<F>(&live);
     let second = Memfile::open::<F>(Arc::new(DiskStorage), &live, OpenOptions::default());
     let message = second.unwrap_err().to_string();
@@ -136,62 +115,62 @@ fn a_second_server_is_told_which_file_is_taken<F: KeaFamily>() {
 }
 
 fn no_file_is_loaded_while_keas_clean_up_runs<F: KeaFamily>() {
-    let folder = LeaseFilesFolder::new(&format!("pid{}", F::NUMBER));
-    let live = folder.file("leases.csv");
+    let folder = TempFolder::new(&format!("pid{}", F::NUMBER));
+    let live = folder.path().join("leases.csv");
     // The name of the program counts, here that of another one.
-    let program = folder.file("kea-lfc");
+    let program = folder.path().join("kea-lfc");
     std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
     let mut running = Command::new(&program).arg("10000").spawn().unwrap();
     // A program that has just been started has its parent's name for a moment.
     let comm = format!("/proc/{}/comm", running.id());
-    assert!(wait_until(|| fs::read_to_string(&comm).unwrap() == "kea-lfc\n"));
-    fs::write(folder.file("leases.csv.pid"), format!("{}\n", running.id())).unwrap();
+    assert!(waited_until(|| fs::read_to_string(&comm).unwrap() == "kea-lfc\n"));
+    fs::write(folder.path().join("leases.csv.pid"), format!("{}\n", running.id())).unwrap();
     let refused = Memfile::open::<F>(Arc::new(DiskStorage), &live, OpenOptions::default());
     running.kill().unwrap();
     running.wait().unwrap();
     assert!(refused.unwrap_err().to_string().contains("kea-lfc"));
-    fs::write(folder.file("leases.csv.pid"), "4194999\n").unwrap();
+    fs::write(folder.path().join("leases.csv.pid"), "4194999\n").unwrap();
     load::<F>(&live);
 }
 
 fn a_pid_file_that_a_dead_clean_up_has_left_keeps_nobody_from_starting<F: KeaFamily>() {
-    let folder = LeaseFilesFolder::new(&format!("stale-pid{}", F::NUMBER));
+    let folder = TempFolder::new(&format!("stale-pid{}", F::NUMBER));
     // The number belongs to another program by now, or, in a container, to this process.
     for pid in [1, std::process::id()] {
-        fs::write(folder.file("leases.csv.pid"), format!("{pid}\n")).unwrap();
-        load::<F>(&folder.file("leases.csv"));
+        fs::write(folder.path().join("leases.csv.pid"), format!("{pid}\n")).unwrap();
+        load::<F>(&folder.path().join("leases.csv"));
     }
     // Another kind of file under this name does not mean a running cleanup either.
-    fs::remove_file(folder.file("leases.csv.pid")).unwrap();
-    fs::create_dir(folder.file("leases.csv.pid")).unwrap();
-    load::<F>(&folder.file("leases.csv"));
-    fs::remove_dir(folder.file("leases.csv.pid")).unwrap();
-    let pipe = Command::new("mkfifo").arg(folder.file("leases.csv.pid")).status().unwrap();
+    fs::remove_file(folder.path().join("leases.csv.pid")).unwrap();
+    fs::create_dir(folder.path().join("leases.csv.pid")).unwrap();
+    load::<F>(&folder.path().join("leases.csv"));
+    fs::remove_dir(folder.path().join("leases.csv.pid")).unwrap();
+    let pipe = Command::new("mkfifo").arg(folder.path().join("leases.csv.pid")).status().unwrap();
     assert!(pipe.success());
-    load::<F>(&folder.file("leases.csv"));
+    load::<F>(&folder.path().join("leases.csv"));
 }
 
 fn folders_next_to_the_live_file_are_set_aside<F: KeaFamily>() {
-    let folder = LeaseFilesFolder::new(&format!("folders{}", F::NUMBER));
-    load::<F>(&folder.file("leases.csv"));
+    let folder = TempFolder::new(&format!("folders{}", F::NUMBER));
+    load::<F>(&folder.path().join("leases.csv"));
     let suffixes = [".1", ".2", ".completed", ".output", ".tmp"];
     for suffix in suffixes {
-        fs::create_dir(folder.file(&format!("leases.csv{suffix}"))).unwrap();
+        fs::create_dir(folder.path().join(format!("leases.csv{suffix}"))).unwrap();
     }
-    load::<F>(&folder.file("leases.csv"));
+    load::<F>(&folder.path().join("leases.csv"));
     for suffix in suffixes {
-        assert!(folder.file(&format!("leases.csv{suffix}.broken-1")).is_dir(), "{suffix}");
+        assert!(folder.path().join(format!("leases.csv{suffix}.broken-1")).is_dir(), "{suffix}");
     }
 }
 
 fn a_second_server_is_refused_the_file_under_any_name<F: KeaFamily>() {
-    let folder = LeaseFilesFolder::new(&format!("links{}", F::NUMBER));
-    let live = folder.file("leases.csv");
+    let folder = TempFolder::new(&format!("links{}", F::NUMBER));
+    let live = folder.path().join("leases.csv");
     let (mut first, ..) = load::<F>(&live);
-    fs::hard_link(&live, folder.file("hard.csv")).unwrap();
-    std::os::unix::fs::symlink(&live, folder.file("soft.csv")).unwrap();
+    fs::hard_link(&live, folder.path().join("hard.csv")).unwrap();
+    std::os::unix::fs::symlink(&live, folder.path().join("soft.csv")).unwrap();
     let refused = |name: &str| {
-        let path = folder.file(name);
+        let path = folder.path().join(name);
         let opened = Memfile::open::<F>(Arc::new(DiskStorage), &path, OpenOptions::default());
         let message = opened.err().map(|error| error.to_string());
         let expected = format!("lease file {} is in use by another server", path.display());
@@ -199,11 +178,11 @@ fn a_second_server_is_refused_the_file_under_any_name<F: KeaFamily>() {
     };
     refused("hard.csv");
     refused("soft.csv");
-    fs::remove_file(folder.file("leases.csv.lock")).unwrap();
+    fs::remove_file(folder.path().join("leases.csv.lock")).unwrap();
     refused("leases.csv");
     // The file that a rotation has created is locked, too.
     first.rotate().unwrap();
-    fs::remove_file(folder.file("leases.csv.lock")).unwrap();
+    fs::remove_file(folder.path().join("leases.csv.lock")).unwrap();
     refused("leases.csv");
     refused("soft.csv");
     drop(first);
@@ -211,8 +190,8 @@ fn a_second_server_is_refused_the_file_under_any_name<F: KeaFamily>() {
 }
 
 fn a_newer_file_is_put_away_and_its_known_columns_are_kept<F: KeaFamily>() {
-    let folder = LeaseFilesFolder::new(&format!("newer{}", F::NUMBER));
-    let live = folder.file("leases.csv");
+    let folder = TempFolder::new(&format!("newer{}", F::NUMBER));
+    let live = folder.path().join("leases.csv");
     let mut text = Vec::new();
     newest::<F>().encode_header(&RowFileFormat::for_family::<F>(), &mut text);
     text.splice(text.len() - 1.., *b",color\n");
@@ -223,7 +202,7 @@ fn a_newer_file_is_put_away_and_its_known_columns_are_kept<F: KeaFamily>() {
     let row = rows_of::<F>(&leases, newest::<F>());
     assert_eq!(String::from_utf8(row).unwrap() + "red", F::NEWER_ROW.replace(",red\n", "\nred"));
     assert!(memfile.needs_cleanup());
-    assert_eq!(fs::read(folder.file("leases.csv.1")).unwrap(), text);
+    assert_eq!(fs::read(folder.path().join("leases.csv.1")).unwrap(), text);
     memfile.cleanup().run().unwrap();
     drop(memfile);
     assert_eq!(load::<F>(&live).1, leases);
@@ -232,12 +211,7 @@ fn a_newer_file_is_put_away_and_its_known_columns_are_kept<F: KeaFamily>() {
 /// Returns true if Kea is installed; without it the test ends, or fails if tools are required.
 fn has_kea(tool: &str) -> bool {
     let is_installed = Command::new(tool).arg("-v").output().is_ok();
-    let required = std::env::var("GODWIT_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
-    assert!(is_installed || !required, "{tool} is required but not installed");
-    if !is_installed {
-        println!("skipped: {tool} is not installed");
-    }
-    is_installed
+    is_installed || testkit::skip(format_args!("{tool} is not installed"))
 }
 
 /// Returns `rows` rows about the leases of `addresses` addresses, and the leases that result.
@@ -260,15 +234,15 @@ fn keas_clean_up_keeps_the_leases_written_here<F: KeaFamily>() {
     if !has_kea("kea-lfc") {
         return;
     }
-    let folder = LeaseFilesFolder::new(&format!("lfc{}", F::NUMBER));
+    let folder = TempFolder::new(&format!("lfc{}", F::NUMBER));
     let (rows, expected) = history::<F>(3_000, 500);
-    fs::write(folder.file("x.1"), &rows).unwrap();
+    fs::write(folder.path().join("x.1"), &rows).unwrap();
     let output = kea_lfc::<F>(&folder, &[]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert!(!folder.file("x.1").exists(), "kea-lfc did not finish: {output:?}");
+    assert!(!folder.path().join("x.1").exists(), "kea-lfc did not finish: {output:?}");
 
     // The result is the previous file of a lease file x, which need not exist.
-    let (_, leases, report) = load::<F>(&folder.file("x"));
+    let (_, leases, report) = load::<F>(&folder.path().join("x"));
     assert_eq!(report.bad_rows, 0);
     assert_same(&leases, &expected);
 }
@@ -278,9 +252,9 @@ fn keas_server_loads_a_file_written_here<F: KeaFamily>() {
     if !has_kea(&program) {
         return;
     }
-    let folder = LeaseFilesFolder::new(&format!("kea-server{}", F::NUMBER));
+    let folder = TempFolder::new(&format!("kea-server{}", F::NUMBER));
     let (rows, expected) = history::<F>(3_000, 500);
-    let live = folder.file("leases.csv");
+    let live = folder.path().join("leases.csv");
     fs::write(&live, &rows).unwrap();
     // Without interfaces Kea needs no privilege.
     let config = format!(
@@ -292,21 +266,21 @@ fn keas_server_loads_a_file_written_here<F: KeaFamily>() {
         F::NUMBER,
         if F::NUMBER == 6 { r#""server-id": {"type": "LL", "persist": false},"# } else { "" },
         live.display(),
-        folder.file("kea.log").display(),
+        folder.path().join("kea.log").display(),
     );
-    fs::write(folder.file("kea.conf"), config).unwrap();
+    fs::write(folder.path().join("kea.conf"), config).unwrap();
     let mut kea = Command::new(&program);
     kea.arg("-c")
-        .arg(folder.file("kea.conf"))
+        .arg(folder.path().join("kea.conf"))
         .args(["-p", if F::NUMBER == 6 { "10547" } else { "10067" }]);
-    kea.env("KEA_PIDFILE_DIR", &folder.0).env("KEA_LOCKFILE_DIR", &folder.0);
+    kea.env("KEA_PIDFILE_DIR", folder.path()).env("KEA_LOCKFILE_DIR", folder.path());
     let mut kea = kea.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // Kea 2.2 sees a newer header and has kea-lfc write a file of its own version, perhaps before
     // it has started itself.
-    let log = || fs::read_to_string(folder.file("kea.log")).unwrap_or_default();
+    let log = || fs::read_to_string(folder.path().join("kea.log")).unwrap_or_default();
     let started = format!("DHCP{}_STARTED", F::NUMBER);
-    let is_ready = wait_until(|| {
-        let is_there = |suffix: &str| folder.file(&format!("leases.csv{suffix}")).exists();
+    let is_ready = waited_until(|| {
+        let is_there = |suffix: &str| folder.path().join(format!("leases.csv{suffix}")).exists();
         let has_converted =
             is_there(".2") && ![".1", ".pid", ".completed"].into_iter().any(is_there);
         has_converted && log().contains(&started)
@@ -326,15 +300,4 @@ fn assert_same<L: PartialEq + std::fmt::Debug>(leases: &[L], expected: &[L]) {
         assert_eq!(leases, expected);
     }
     assert_eq!(leases.len(), expected.len());
-}
-
-/// Checks every 50 ms, for minutes at most: another program does not notify the test.
-fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
-    (0..6_000).any(|_| {
-        let done = is_so();
-        if !done {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        done
-    })
 }

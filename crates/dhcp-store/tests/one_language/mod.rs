@@ -7,7 +7,7 @@ mod v4;
 mod v6;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
@@ -25,6 +25,7 @@ use dhcp_store::sql::{Database, Schema, SharedRows, SqlDatabaseKind};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::store::Cause;
 use testbed::TestProgress;
+use testkit::TempFolder;
 
 use crate::sql::{SqlTestDatabases, open};
 
@@ -181,8 +182,8 @@ fn newest_of<P: HostileClientFamily>(
 
 /// Checks lease files, and the lines that go to the thread of a database.
 fn come_back_from_files<P: HostileClientFamily>() {
-    let name = format!("godwit-language-{}-{}", P::PACKETS, std::process::id());
-    let path: PathBuf = std::env::temp_dir().join(name);
+    let folder = TempFolder::new("language");
+    let path = folder.path().join("leases.csv");
     let omissions = all_leases::<P>(|leases| {
         through_file::<P>(&apart::<P>(leases), &path);
     });

@@ -24,7 +24,7 @@ use dhcp_store::log::{ShardLog, SharedLogState};
 use dhcp_store::memfile::LeaseFileFamily;
 use dhcp_store::sql::{Schema, SharedLeases, SharedRows, SqlDatabaseKind, SqlSettings};
 
-use crate::sql::{SqlTestDatabases, open, skip};
+use crate::sql::{SqlTestDatabases, open};
 
 const SHARDS: usize = 4;
 
@@ -126,7 +126,7 @@ impl<F: SharedRows> SqlBackend<F> {
     fn new(backend: SqlDatabaseKind) -> Self {
         let lent = Lent::new(backend);
         if lent.settings.backend != backend {
-            skip("played with SQLite");
+            testkit::skip("played with SQLite");
         }
         let mut database = SharedLeases::new(lent.settings.clone());
         LeaseDatabaseConnection::<F>::connect(&mut database).unwrap();

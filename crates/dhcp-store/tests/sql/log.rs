@@ -9,9 +9,10 @@ use dhcp_store::RowDurability;
 use dhcp_store::database::LeaseDatabaseConnection;
 use dhcp_store::sql::{Schema, SharedLeases, SqlDatabaseKind, SqlSettings};
 use testbed::command::find_program;
+use testkit::TempFolder;
 
 use crate::sql::bulk::leases;
-use crate::sql::{SqlTestDatabases, open, skip};
+use crate::sql::{SqlTestDatabases, open};
 
 /// Name of the test whose flushes are traced, as this program prints it.
 const COMMITS: &str = "sql::log::commits_that_are_flushed_write_over_a_log_of_full_length";
@@ -65,8 +66,12 @@ fn commits_that_are_flushed_write_over_a_log_of_full_length() {
 
 #[test]
 fn flushes_leave_out_what_nobody_needs_of_a_file() {
-    let Some(strace) = find_program("strace") else { return skip("strace is not installed") };
-    let trace = std::env::temp_dir().join(format!("godwit-sqlite-flushes-{}", std::process::id()));
+    let Some(strace) = find_program("strace") else {
+        testkit::skip("strace is not installed");
+        return;
+    };
+    let folder = TempFolder::new("sqlite-flushes");
+    let trace = folder.path().join("trace");
     let done = Command::new(strace)
         .args(["-f", "-qq", "-e", "trace=fsync,fdatasync", "-o"])
         .arg(&trace)
@@ -78,7 +83,6 @@ fn flushes_leave_out_what_nobody_needs_of_a_file() {
     let text = String::from_utf8_lossy(&done.stdout);
     assert!(text.contains("1 passed"), "no test is called {COMMITS}: {text}");
     let calls = std::fs::read_to_string(&trace).unwrap();
-    std::fs::remove_file(&trace).unwrap();
     let count = |name: &str| calls.lines().filter(|line| line.contains(name)).count();
     // There is one commit for each of 20 rounds; no lease depends on the times of a file.
     assert!(count(" fdatasync(") > 20 && count(" fsync(") == 0, "{calls}");

@@ -17,22 +17,18 @@ mod trips;
 #[path = "../../examples/rounds/wire.rs"]
 mod wire;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 use std::time::Duration;
 
 use dhcp_store::sql::{Database, SqlDatabaseKind, SqlSettings};
 use testbed::database::{self, DatabaseEngine, PASSWORD, USER};
-
-/// Number of sets of test databases that were made: tests of both families may have one of the same
-/// label at the same time.
-static SETS_MADE: AtomicU32 = AtomicU32::new(0);
+use testkit::TempFolder;
 
 /// Place for databases of one kind, which are removed with the value.
 pub(crate) struct SqlTestDatabases {
     backend: SqlDatabaseKind,
     server: Option<database::PrivateDatabase>,
-    folder: PathBuf,
+    folder: TempFolder,
 }
 
 impl SqlTestDatabases {
@@ -54,7 +50,7 @@ impl SqlTestDatabases {
             SqlDatabaseKind::Sqlite => None,
         };
         if let Some(reason) = engine.and_then(DatabaseEngine::missing) {
-            skip(&reason);
+            testkit::skip(reason);
             return None;
         }
         let settings = database::PrivateDatabaseSettings {
@@ -62,11 +58,9 @@ impl SqlTestDatabases {
             on_loopback: true,
             ..database::PrivateDatabaseSettings::default()
         };
-        let (pid, number) = (std::process::id(), SETS_MADE.fetch_add(1, Ordering::Relaxed));
-        let name = format!("godwit-sql-{label}-{}-{pid}-{number}", backend.name());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        let options = options(&folder);
+        // The server may run as another user.
+        let folder = TempFolder::open_to_others(&format!("sql-{label}-{}", backend.name()));
+        let options = options(folder.path());
         let start =
             |engine| database::PrivateDatabase::start_with(engine, settings, &options).unwrap();
         let server = engine.map(start);
@@ -78,7 +72,7 @@ impl SqlTestDatabases {
         let Some(server) = &self.server else {
             return SqlSettings::new(
                 SqlDatabaseKind::Sqlite,
-                self.folder.join(name).display().to_string(),
+                self.folder.path().join(name).display().to_string(),
             );
         };
         server.create(name).unwrap();
@@ -105,21 +99,8 @@ impl SqlTestDatabases {
 
     /// Returns a folder for files.
     pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
-}
-
-impl Drop for SqlTestDatabases {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// Prints why a test is skipped, unless it must not be.
-pub(crate) fn skip(reason: &str) {
-    let required = std::env::var_os("GODWIT_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-    assert!(!required, "{reason}");
-    println!("skipped: {reason}");
 }
 
 pub(crate) fn open(settings: &SqlSettings) -> Database {

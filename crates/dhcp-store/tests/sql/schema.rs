@@ -10,7 +10,7 @@ use dhcp_lease::v6::V6;
 use dhcp_store::sql::{Schema, SchemaVersion, SqlDatabaseKind, SqlSettings};
 use testbed::database::DatabaseEngine;
 
-use crate::sql::{SqlTestDatabases, open, skip};
+use crate::sql::{SqlTestDatabases, open};
 
 /// Tables that both sides have to agree on.
 const TABLES: &str = "'schema_version', 'lease_state', 'lease6_types', 'lease_hwaddr_source', \
@@ -77,7 +77,8 @@ fn is_like_keas(backend: SqlDatabaseKind) {
     let Some(databases) = SqlTestDatabases::new(backend, "schema") else { return };
     let (theirs, ours) = (databases.create("theirs"), databases.create("ours"));
     if kea_admin(&["db-init", backend.name()], &theirs).is_none() {
-        return skip("kea-admin is not installed");
+        testkit::skip("kea-admin is not installed");
+        return;
     }
     let mut database = open(&ours);
     assert_eq!(database.version().unwrap(), None);

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use dhcp_store::sql::{Database, DatabaseSslMode, SqlDatabaseKind, SqlSettings};
 
+use crate::sql::SqlTestDatabases;
 use crate::sql::authority::Authority;
-use crate::sql::{SqlTestDatabases, skip};
 
 /// Cipher weaker than the one that would be chosen otherwise, so that it shows if the list had an
 /// effect.
@@ -124,7 +124,7 @@ fn options(backend: SqlDatabaseKind, folder: &Path, certificate: &Path, key: &Pa
 
 fn fixture(backend: SqlDatabaseKind) -> Option<SqlTlsFixture> {
     if testbed::command::find_program("openssl").is_none() {
-        skip("openssl: not found");
+        testkit::skip("openssl: not found");
         return None;
     }
     SqlTlsFixture::new(backend)

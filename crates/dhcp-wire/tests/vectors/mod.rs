@@ -44,20 +44,3 @@ fn check_verdicts(
     differences.sort_unstable();
     assert_eq!(differences, expected);
 }
-
-/// Folder for a test's files, which removes itself.
-struct VectorFolder(std::path::PathBuf);
-
-impl VectorFolder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("dhcp-wire-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for VectorFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}

@@ -124,9 +124,7 @@ mod tests {
     fn is_on_a_link() -> bool {
         let cpus = netio::thread::allowed_cpus().unwrap();
         if cpus.len() < 2 || namespace::enter_new().is_err() {
-            assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "no namespace can be made");
-            println!("skipped: this takes two processors and root");
-            return false;
+            return testkit::skip("this takes two processors and root");
         }
         netio::thread::pin_to_cpu(cpus[0]).unwrap();
         let script = format!(
@@ -150,7 +148,7 @@ mod tests {
         let small = RingSize { bytes: 4 << 10, slot_bytes: 2_048 };
         let out = interface::named("out0").unwrap();
         let FrameOutput::Xdp(mut sender) = FrameOutput::of_size(&out, small).unwrap() else {
-            println!("skipped: AF_XDP is not to be had here");
+            testkit::skip_even_if_required("AF_XDP is not to be had here");
             return;
         };
         let mut counts = ResponderCounts::default();

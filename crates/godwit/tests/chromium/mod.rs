@@ -13,11 +13,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use testkit::PATIENCE;
 
 pub(crate) use chromium_path::chromium;
-
-/// Time after which any step makes the test fail.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Browser with one page.
 pub(crate) struct Browser {

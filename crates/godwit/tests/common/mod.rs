@@ -15,45 +15,18 @@ pub(crate) mod trace;
 pub(crate) mod unprivileged;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 pub(crate) use ports::free_port;
-
-/// Deadline of an event that must happen, on a machine with much other load.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) use testkit::{
+    PATIENCE, TempFolder, is_root, is_user_root, require, skip, wait_until, waited_at_most,
+    waited_until,
+};
 
 /// Name of a log in the server's folder that a configuration may use.
 pub(crate) const DEBUG_LOG: &str = "debug.log";
-
-/// Folder that the value removes when it is dropped.
-pub(crate) struct TempFolder(PathBuf);
-
-impl TempFolder {
-    /// Makes a folder that no other test has, whatever its label.
-    pub(crate) fn new(label: &str) -> Self {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let (own, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(format!("godwit-test-{own}-{number}-{label}"));
-        fs::create_dir_all(&path).expect("the temporary folder can be written");
-        // Control sockets must be in a folder that other users cannot enter.
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).expect("it is ours");
-        Self(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for TempFolder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
-}
 
 /// Makes a server keep its PID file, logs, control sockets and leases in `folder`, except those
 /// that `command` sets already.
@@ -69,23 +42,6 @@ pub(crate) fn confine(command: &mut Command, folder: &Path) {
             command.env(name, folder);
         }
     }
-}
-
-/// Returns true if all `tools` are installed. With GODWIT_REQUIRE_TOOLS a missing one fails the
-/// test.
-pub(crate) fn require(tools: &[&str]) -> bool {
-    let missing: Vec<_> = tools.iter().filter(|tool| !is_installed(tool)).collect();
-    if missing.is_empty() {
-        return true;
-    }
-    assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "not installed: {missing:?}");
-    println!("skipped: {missing:?} not installed");
-    false
-}
-
-fn is_installed(tool: &str) -> bool {
-    let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-    folders.split(':').any(|folder| Path::new(folder).join(tool).exists())
 }
 
 /// Writes a configuration for `shards` shards and a pool of 65,534 addresses, and returns its path.
@@ -312,49 +268,12 @@ pub(crate) fn figure(log: &str, name: &str) -> usize {
         .sum()
 }
 
-/// Waits until `is_done`, at most [`PATIENCE`], and returns true if it became true.
-pub(crate) fn waited_until(is_done: impl FnMut() -> bool) -> bool {
-    waited_at_most(PATIENCE, is_done)
-}
-
-/// Waits until `is_done`, at most `limit`, and returns true if it became true.
-pub(crate) fn waited_at_most(limit: Duration, mut is_done: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + limit;
-    while !is_done() {
-        if Instant::now() >= deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    true
-}
-
 /// Returns true if servers of Debian 13 can run here, in their root folder. With
 /// GODWIT_REQUIRE_TOOLS a missing folder fails the test.
 pub(crate) fn has_debian_13() -> bool {
     let is_there = testbed::Debian13::find().is_some();
     let reason = "there is no root folder of Debian 13; `cargo xtask test setup` makes it";
-    assert!(is_there || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
-    if !is_there {
-        println!("skipped: {reason}");
-    }
-    is_there && is_root()
-}
-
-/// Returns true if the user is root. With GODWIT_REQUIRE_TOOLS any other user fails the test.
-pub(crate) fn is_root() -> bool {
-    let is_root = is_user_root();
-    assert!(is_root || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "this needs root");
-    if !is_root {
-        println!("skipped: this needs root");
-    }
-    is_root
-}
-
-/// Returns true if the user of this process is root.
-pub(crate) fn is_user_root() -> bool {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
+    (is_there || skip(reason)) && is_root()
 }
 
 /// Returns the single child of process `pid`.

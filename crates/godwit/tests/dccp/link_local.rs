@@ -3,8 +3,9 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
+use crate::common::TempFolder;
 use crate::common::link::{CLIENT_ADDRESS, CLIENT_END, LinkNamespaces, SERVER_ADDRESS, SERVER_END};
-use crate::dccp::{DccpTestFolder, document, godwit, text};
+use crate::dccp::{document, file_in, godwit, text};
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
@@ -83,8 +84,8 @@ fn every_command_takes_them_with_their_interface() {
     meet(&link, &format!("ttcp -t {by_name} -n 100"));
     assert!(end(server).contains("bytes in"));
 
-    let folder = DccpTestFolder::new("link-local");
-    let file = folder.file("sent");
+    let folder = TempFolder::new("link-local");
+    let file = file_in(&folder, "sent");
     std::fs::write(&file, b"over one link").expect("there is room");
     let server = start(&link, "recv");
     meet(&link, &format!("send {by_number} {file}"));

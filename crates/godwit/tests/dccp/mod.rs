@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::common;
+use crate::common::{self, TempFolder};
 use serde_json::Value;
 
 fn godwit(words: &[&str]) -> Command {
@@ -322,10 +322,10 @@ fn ttcp_counts_at_both_ends() {
 fn conformance_judges_our_own_listener() {
     let words = ["conformance", "--listen", "--service-code", "SC:CONF"];
     let listener = DccpListenerProcess::start(&words, true);
-    let file = std::env::temp_dir().join(format!("godwit-conformance-{}.json", std::process::id()));
-    let path = file.to_str().expect("a temporary folder has a plain name");
+    let folder = TempFolder::new("conformance");
+    let file = file_in(&folder, "result.json");
     let client = ["conformance", "--target", "127.0.0.1", "--service-code", "SC:CONF"];
-    let only = ["--only", "hdr", "--only", "CON-18", "--wait", "10", "--json", path];
+    let only = ["--only", "hdr", "--only", "CON-18", "--wait", "10", "--json", &file];
     let output = listener.meet(&[&client[..], &only].concat());
     let output_text = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{output_text}{}", text(&output.stderr));
@@ -335,7 +335,6 @@ fn conformance_judges_our_own_listener() {
     );
     assert!(output_text.ends_with("12 passed, 0 failed, 1 not applicable\n"), "{output_text}");
     let octets = std::fs::read(&file).expect("the file was written");
-    std::fs::remove_file(&file).expect("it is there");
     let document = document(&octets);
     assert_eq!(number(&document, "/schema_version"), 1.0);
     assert_eq!(number(&document, "/passed"), 12.0);
@@ -411,33 +410,17 @@ fn conformance_lists_its_cases() {
     assert_eq!(text(&output.stdout).lines().count(), 18);
 }
 
-/// Folder that the value removes when it is dropped.
-struct DccpTestFolder(std::path::PathBuf);
-
-impl DccpTestFolder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("godwit-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("there is room for temporary files");
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for DccpTestFolder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
+/// Returns the path of the file `name` in `folder`, as an argument of a command.
+fn file_in(folder: &TempFolder, name: &str) -> String {
+    folder.path().join(name).display().to_string()
 }
 
 #[test]
 fn a_probe_tells_what_congestion_control_knew() {
-    let folder = DccpTestFolder::new("probe");
+    let folder = TempFolder::new("probe");
     for (profile, known) in [(2_u64, "cwnd"), (3, "x_recv")] {
         let ccid = &profile.to_string();
-        let (file, page) = (folder.file(ccid), folder.file("page.html"));
+        let (file, page) = (file_in(&folder, ccid), file_in(&folder, "page.html"));
         let flags = ["-t", "0.5", "-b", "8m", "--ccid", ccid, "-P", "2"];
         let [client, _] =
             measured(&[&flags[..], &["--probe", &file, "--probe-interval", "0.005"]].concat());
@@ -470,7 +453,7 @@ fn a_probe_tells_what_congestion_control_knew() {
         let lines = godwit(&["probe", &file, "-i", "0.1"]).output().expect("it runs");
         assert!(text(&lines.stdout).contains("bits/sec  rtt "), "{}", text(&lines.stdout));
     }
-    let no_probe = folder.file("text");
+    let no_probe = file_in(&folder, "text");
     std::fs::write(&no_probe, "this is no probe\nat all\n").expect("it can be written");
     let refused = godwit(&["probe", &no_probe]).output().expect("it runs");
     assert_eq!(refused.status.code(), Some(2));

@@ -10,7 +10,8 @@ use dccp_link::{
     Peer, ServiceCode,
 };
 
-use crate::dccp::{DccpListenerProcess, DccpTestFolder, document, godwit, number, text};
+use crate::common::TempFolder;
+use crate::dccp::{DccpListenerProcess, document, file_in, godwit, number, text};
 
 fn echo() -> ServiceCode {
     "SC:ECHO".parse().expect("it is one")
@@ -88,8 +89,8 @@ fn a_plain_sender_needs_nothing_but_a_listener() {
 
 #[test]
 fn plain_ends_meet_send_and_recv() {
-    let folder = DccpTestFolder::new("plain");
-    let file = folder.file("input");
+    let folder = TempFolder::new("plain");
+    let file = file_in(&folder, "input");
     std::fs::write(&file, vec![0x5a; 50_000]).expect("there is room for temporary files");
     let server = DccpListenerProcess::start(&["perf", "-s", "--plain", "-1"], true);
     let sent = server.meet(&["send", "127.0.0.1", &file, "-l", "500"]);

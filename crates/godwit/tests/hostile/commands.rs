@@ -6,20 +6,17 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use base::Random;
 use serde_json::{Value, json};
 
-use crate::common::{ServerProcess, TempFolder, configuration, free_port};
+use crate::common::{PATIENCE, ServerProcess, TempFolder, configuration, free_port};
 use crate::crash::from_environment;
 
 /// Number of hostile commands in the test command, unless `GODWIT_HOSTILE_COMMANDS` sets another.
 const COMMANDS: u64 = 1_500;
 /// Number of hostile commands between two honest ones.
 const BURST: u64 = 25;
-/// Time after which a server that neither answers nor ends a connection fails the test.
-const PATIENCE: Duration = Duration::from_secs(300);
 /// Commands that end the server, or replace the configuration that the test needs, by design.
 const LEFT_OUT: [&str; 2] = ["shutdown", "config-set"];
 /// Libraries that add commands.

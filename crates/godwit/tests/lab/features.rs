@@ -58,7 +58,7 @@ fn every_feature_is_served_and_set_over_its_baseline() {
     // The limit responder starts too.
     assert_eq!(starts.len(), features.len() + 1);
     assert!(starts.iter().all(|start| start["took_s"].as_f64() > Some(0.0)), "{starts:?}");
-    nothing_runs_in(&test_folder.0);
+    nothing_runs_in(test_folder.path());
 }
 
 fn text_of(value: &Value) -> &str {
@@ -103,7 +103,7 @@ fn a_suite_runs_its_plans_and_sets_their_figures_against_targets() {
                 of = \"godwit\"\nat_least = 0.01\n\
                 [[row]]\nname = \"against kea\"\npart = \"tiny\"\nof = \"godwit\"\nto = \"kea\"\n\
                 at_least = 12\n[[row]]\nname = \"later\"\nat_most = 1\nnot_measured = \"no time\"\n";
-    std::fs::write(test_folder.0.join("plans/all.toml"), text).expect("a file");
+    std::fs::write(test_folder.path().join("plans/all.toml"), text).expect("a file");
     let output = test_folder.lab(&["run", "all", "--quick", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", output_text(&output));
     let suite = json(&output);

@@ -13,22 +13,27 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::common::waited_until;
+use crate::common::{TempFolder, waited_until};
 use testbed::command::find_program;
 use testbed::{DatabaseEngine, namespace, registry};
 
 const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
 /// Folder of one test, with the plans that it uses.
-struct LabTestFolder(PathBuf);
+struct LabTestFolder(TempFolder);
 
 impl LabTestFolder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("godwit-cli-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(path.join("plans")).expect("a folder");
-        let test_folder = Self(path);
+        // Some servers and commands run as another user.
+        let folder = TempFolder::open_to_others(name);
+        std::fs::create_dir(folder.path().join("plans")).expect("a folder");
+        let test_folder = Self(folder);
         test_folder.plan("tiny", "");
         test_folder
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
     }
 
     /// Writes a plan that any server meets and that ends soon; its budget is for a machine with
@@ -39,12 +44,12 @@ impl LabTestFolder {
              [search]\nstart_per_s = 200.0\nmax_per_s = 400.0\ndwell_s = 0.2\nconfirm_dwell_s = 0.2\n\
              [blocks]\nrounds = 1\ndwell_s = 0.0\n[curve]\nfractions = [0.5]\ndwell_s = 0.2\n"
         );
-        std::fs::write(self.0.join(format!("plans/{name}.toml")), text).expect("a file");
+        std::fs::write(self.path().join(format!("plans/{name}.toml")), text).expect("a file");
     }
 
     /// Adds tables to a plan of stores, whose servers and machine may be slow.
     fn more(&self, name: &str, tables: &str) {
-        let path = self.0.join(format!("plans/{name}.toml"));
+        let path = self.path().join(format!("plans/{name}.toml"));
         let text = std::fs::read_to_string(&path).expect("the plan");
         // A process that stood still for seconds answers all waiting queries afterwards.
         let text = text.replace("[search]", "[search]\nloss_percent = 99.0\ndeadline_s = 60.0");
@@ -58,7 +63,7 @@ impl LabTestFolder {
 
     /// Replaces the text `old` by `new` in the plan `name`.
     fn change(&self, name: &str, old: &str, new: &str) {
-        let path = self.0.join(format!("plans/{name}.toml"));
+        let path = self.path().join(format!("plans/{name}.toml"));
         let text = std::fs::read_to_string(&path).expect("the plan");
         assert!(text.contains(old), "{text}");
         std::fs::write(&path, text.replace(old, new)).expect("the plan");
@@ -66,7 +71,7 @@ impl LabTestFolder {
 
     fn godwit(&self, words: &[&str]) -> Command {
         let mut command = Command::new(GODWIT);
-        command.args(words).current_dir(&self.0).stdin(Stdio::null());
+        command.args(words).current_dir(self.path()).stdin(Stdio::null());
         command
     }
 
@@ -79,20 +84,15 @@ impl LabTestFolder {
     fn lab_by(&self, mut wrapper: Command, words: &[&str]) -> Output {
         wrapper.args(["timeout", "-k", "10", "3600", GODWIT, "lab"]).args(words);
         // Databases of a run have their folders here.
-        wrapper.env("TMPDIR", &self.0);
-        wrapper.current_dir(&self.0).stdin(Stdio::null()).output().expect("it starts")
+        wrapper.env("TMPDIR", self.path());
+        wrapper.current_dir(self.path()).stdin(Stdio::null()).output().expect("it starts")
     }
 
     /// Returns the result folders, finished or not.
     fn results(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(self.0.join("results")).into_iter().flatten().flatten();
+        let entries =
+            std::fs::read_dir(self.path().join("results")).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()
-    }
-}
-
-impl Drop for LabTestFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -116,11 +116,7 @@ fn refused(test_folder: &LabTestFolder, words: &[&str], code: i32) -> String {
 /// Returns true if the tests that need root can run; prints why not otherwise.
 fn is_root() -> bool {
     let able = registry::user_id() == 0 && find_program("ip").is_some();
-    if !able {
-        eprintln!("skipped: needs root and ip (package iproute2)");
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
-    }
-    able
+    able || testkit::skip("needs root and ip (package iproute2)")
 }
 
 fn namespaces_of(pid: u32) -> Vec<String> {
@@ -233,7 +229,7 @@ fn a_run_leaves_records_summary_and_report_and_can_be_judged_again() {
     let again: serde_json::Value = serde_json::from_slice(&again.stdout).expect("JSON only");
     assert_eq!(again, summary);
     assert!(results[0].join("report.html").exists());
-    nothing_runs_in(&test_folder.0);
+    nothing_runs_in(test_folder.path());
 }
 
 #[test]
@@ -241,8 +237,7 @@ fn servers_that_take_a_whole_interface_have_one_or_are_refused() {
     let test_folder = LabTestFolder::new("whole");
     for (server, program) in [("isc-dhcpd", "dhcpd"), ("dnsmasq", "dnsmasq")] {
         if find_program(program).is_none() {
-            assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
-            eprintln!("skipped: {program} is not installed");
+            testkit::skip(format_args!("{program} is not installed"));
             continue;
         }
         let output_text = refused(&test_folder, &["run", "tiny", "--server", server], 1);
@@ -279,15 +274,14 @@ fn servers_that_take_a_whole_interface_have_one_or_are_refused() {
             .expect("JSON");
     assert_eq!(trial["rate_per_s"], 60.0, "slow servers are not met with the plan's first rate");
     assert!(trial["wait_s"].as_f64() > Some(0.0), "it was asked before whether it answers");
-    nothing_runs_in(&test_folder.0);
+    nothing_runs_in(test_folder.path());
 }
 
 #[test]
 fn servers_of_dhcpv6_are_measured_and_all_leases_are_in_their_files() {
     let programs = ["kea-dhcp6", "dhcpd", "dnsmasq"];
     if !is_root() || programs.iter().any(|name| find_program(name).is_none()) {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
-        eprintln!("skipped: needs root, kea-dhcp6, dhcpd and dnsmasq");
+        testkit::skip("needs root, kea-dhcp6, dhcpd and dnsmasq");
         return;
     }
     let test_folder = LabTestFolder::new("six");
@@ -301,7 +295,7 @@ fn servers_of_dhcpv6_are_measured_and_all_leases_are_in_their_files() {
         let output = test_folder.lab(&all);
         // The speed of a server on this machine is not part of this test.
         assert!(matches!(output.status.code(), Some(0 | 3)), "{}", output_text(&output));
-        let mut entries = std::fs::read_dir(test_folder.0.join(words[1])).expect("a folder");
+        let mut entries = std::fs::read_dir(test_folder.path().join(words[1])).expect("a folder");
         let folder = entries.next().expect("a result").expect("an entry").path();
         let leases = std::fs::read_to_string(folder.join("leases.json")).expect("a record");
         let leases: serde_json::Value = serde_json::from_str(&leases).expect("JSON");
@@ -315,7 +309,7 @@ fn servers_of_dhcpv6_are_measured_and_all_leases_are_in_their_files() {
             assert_eq!(verified["shared"], 0, "{verified}");
         }
     }
-    nothing_runs_in(&test_folder.0);
+    nothing_runs_in(test_folder.path());
 }
 
 /// Returns true if Kea and both databases are installed; prints why not otherwise.
@@ -323,11 +317,7 @@ fn has_stores() -> bool {
     let missing: Vec<String> =
         DatabaseEngine::ALL.into_iter().filter_map(DatabaseEngine::missing).collect();
     let able = missing.is_empty() && find_program("kea-dhcp4").is_some();
-    if !able {
-        eprintln!("skipped: needs kea-dhcp4 and databases: {missing:?}");
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
-    }
-    able
+    able || testkit::skip(format_args!("needs kea-dhcp4 and databases: {missing:?}"))
 }
 
 /// Returns the contents of `leases.json` of the only result: leases given and found per server.
@@ -375,7 +365,7 @@ fn kea_on_databases_is_measured_and_all_leases_are_found_there() {
         let store = |name: &str| ratio[name].as_str().expect("a name").contains("mysql");
         assert_eq!(store("server"), store("to"), "{ratio}");
     }
-    nothing_runs_in(&test_folder.0);
+    nothing_runs_in(test_folder.path());
 }
 
 #[test]
@@ -424,7 +414,7 @@ fn godwit_is_measured_on_every_store_and_its_databases_are_ended_under_load() {
     let report =
         std::fs::read_to_string(test_folder.results()[0].join("report.html")).expect("a page");
     assert!(report.contains("godwit-mysql-exclusive: database killed and started again"));
-    nothing_runs_in(&test_folder.0);
+    nothing_runs_in(test_folder.path());
 }
 
 #[test]
@@ -451,7 +441,7 @@ fn waiting_run(test_folder: &LabTestFolder) -> std::process::Child {
     let words = ["lab", "run", "veth", "--topology", "veth", "--server-command", "sleep 1000.5"];
     let child = test_folder.godwit(&words).stderr(Stdio::null()).spawn().expect("godwit starts");
     until("the server of the run", || {
-        std::fs::read_dir(test_folder.0.join("results")).is_ok_and(|mut entries| {
+        std::fs::read_dir(test_folder.path().join("results")).is_ok_and(|mut entries| {
             entries.any(|e| e.is_ok_and(|e| e.path().join("servers/command/server.err").exists()))
         })
     });
@@ -523,7 +513,8 @@ fn an_interrupted_suite_ends_with_130_and_leaves_nothing() {
     let suite = "name = \"two\"\ntitle = \"Two\"\n[[part]]\nplan = \"four\"\n\
                  quick_time_budget_s = 8.0\n[[part]]\nplan = \"six\"\n\
                  quick_time_budget_s = 8.0\n";
-    std::fs::write(test_folder.0.join("plans/two.toml"), suite).expect("the folder can be written");
+    std::fs::write(test_folder.path().join("plans/two.toml"), suite)
+        .expect("the folder can be written");
     let mut command = test_folder.godwit(&["lab", "run", "two", "--topology", "loopback"]);
     let mut child = command.stderr(Stdio::piped()).spawn().expect("godwit starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
@@ -567,11 +558,11 @@ fn without_permission_namespaces_are_refused_and_loopback_is_taken() {
     }
     let test_folder = LabTestFolder::new("nobody");
     test_folder.plan("auto", "");
-    let auto = test_folder.0.join("plans/auto.toml");
+    let auto = test_folder.path().join("plans/auto.toml");
     let text = std::fs::read_to_string(&auto).expect("the plan");
     std::fs::write(&auto, text.replace("\"loopback\"", "\"auto\"")).expect("the plan");
     // The user `nobody` must reach the binary and its own folder.
-    let binary = test_folder.0.join("godwit");
+    let binary = test_folder.path().join("godwit");
     std::fs::copy(GODWIT, &binary).expect("a copy");
     let as_nobody = |words: &[&str]| {
         let own = ["--reuid=65534", "--regid=65534", "--clear-groups"];
@@ -581,7 +572,7 @@ fn without_permission_namespaces_are_refused_and_loopback_is_taken() {
             .args(own)
             .arg(&binary)
             .args(words)
-            .current_dir(&test_folder.0);
+            .current_dir(test_folder.path());
         command.env_remove("XDG_RUNTIME_DIR").output().expect("setpriv starts")
     };
     let output = as_nobody(&["lab", "run", "auto"]);
@@ -591,7 +582,7 @@ fn without_permission_namespaces_are_refused_and_loopback_is_taken() {
         "{}",
         output_text(&output)
     );
-    let free = test_folder.0.join("free");
+    let free = test_folder.path().join("free");
     std::fs::create_dir(&free).expect("a folder");
     std::os::unix::fs::chown(&free, Some(65534), Some(65534)).expect("root may");
     let output = as_nobody(&["lab", "run", "auto", "--topology", "veth", "--results", "free"]);

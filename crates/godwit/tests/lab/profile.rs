@@ -22,14 +22,14 @@ const PLAN: &str = "name = \"dns\"\ntitle = \"Test\"\nprotocol = \"dns\"\nserver
 
 fn test_folder(name: &str) -> LabTestFolder {
     let test_folder = LabTestFolder::new(name);
-    std::fs::write(test_folder.0.join("plans/dns.toml"), PLAN).expect("the plan");
+    std::fs::write(test_folder.path().join("plans/dns.toml"), PLAN).expect("the plan");
     test_folder
 }
 
 /// Returns a folder with the programs that the lab starts. It has no perf, or the script `perf` in
 /// place of it.
 fn tools(test_folder: &LabTestFolder, perf: Option<&str>) -> String {
-    let folder = test_folder.0.join("tools");
+    let folder = test_folder.path().join("tools");
     std::fs::create_dir_all(&folder).expect("a folder");
     for name in ["sh", "setpriv", "taskset", "kill", "ip", "nice"] {
         if let Some(path) = find_program(name) {
@@ -70,9 +70,7 @@ fn works(output_text: &str) -> bool {
         return true;
     }
     assert!(output_text.contains(reasons[usize::from(!is_missing)]), "{output_text}");
-    assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"), "{output_text}");
-    eprintln!("skipped: {output_text}");
-    false
+    testkit::skip(output_text)
 }
 
 #[test]
@@ -104,7 +102,7 @@ fn the_echo_is_profiled_at_two_rates() {
     assert_eq!(page.matches("<section class=\"profile\"").count(), 2);
     assert!(page.contains("netio::responder") && page.contains("flame-search"));
     assert_eq!(left_over(&folder.join("trials")), Vec::<String>::new());
-    nothing_runs_in(&test_folder.0);
+    nothing_runs_in(test_folder.path());
 }
 
 /// Returns the names of perf's raw files that still exist below `trials`.
@@ -124,7 +122,7 @@ fn without_perf_a_run_goes_on_and_says_so_once() {
     let told = "Nothing was profiled: perf is not installed; it is in Debian's package linux-perf.";
     assert_eq!(notes(&absent), [told]);
     // A perf without permission, with the words of perf 6.1.
-    std::fs::remove_dir_all(test_folder.0.join("tools")).expect("the folder");
+    std::fs::remove_dir_all(test_folder.path().join("tools")).expect("the folder");
     let refused = "#!/bin/sh\necho 'Error:' >&2\necho 'Access to performance monitoring and \
                    observability operations is limited.' >&2\nexit 255\n";
     let path = tools(&test_folder, Some(refused));

@@ -26,7 +26,7 @@ fn test_folder(name: &str) -> LabTestFolder {
     );
     // What short queues drop is waited for until its deadline.
     test_folder.change("queues", "deadline_s = 60.0", "deadline_s = 10.0");
-    let path = test_folder.0.join("plans/queues.toml");
+    let path = test_folder.path().join("plans/queues.toml");
     let text = std::fs::read_to_string(&path).expect("the plan");
     // Long enough for a rare look from outside.
     let text = text.replace("\"loopback\"", "\"veth\"").replace("dwell_s = 0.2", "dwell_s = 1.5");
@@ -45,7 +45,7 @@ fn buffers_and_disciplines_are_in_place_while_a_trial_runs_and_told_as_they_were
     let has_kea = find_program("kea-dhcp4").is_some();
     let servers = if has_kea { "godwit,kea" } else { "godwit" };
     let mut command = test_folder.godwit(&["lab", "run", "queues", "--server", servers, "--json"]);
-    let file = std::fs::File::create(test_folder.0.join("out.json")).expect("a file");
+    let file = std::fs::File::create(test_folder.path().join("out.json")).expect("a file");
     let mut lab =
         command.stdout(file).stderr(std::process::Stdio::null()).spawn().expect("it starts");
     let (server, client) =
@@ -68,7 +68,7 @@ fn buffers_and_disciplines_are_in_place_while_a_trial_runs_and_told_as_they_were
     assert_eq!(missing, Vec::<&str>::new());
     assert_eq!(ended.code(), Some(0));
     assert_eq!((memory(), namespaces_of(lab.id())), (before, Vec::<String>::new()));
-    let text = std::fs::read_to_string(test_folder.0.join("out.json")).expect("a file");
+    let text = std::fs::read_to_string(test_folder.path().join("out.json")).expect("a file");
     let summary: Value = serde_json::from_str(&text).expect("JSON only");
     let trials = summary["trials"].as_array().expect("a list");
     for server in servers.split(',') {
@@ -109,7 +109,7 @@ fn check(line: &str, feature: &str, queues: &Value) {
 #[test]
 fn what_this_machine_has_not_is_said_and_left_out() {
     let test_folder = test_folder("without");
-    let path = test_folder.0.join("plans/queues.toml");
+    let path = test_folder.path().join("plans/queues.toml");
     let text = std::fs::read_to_string(&path).expect("the plan");
     std::fs::write(&path, text.replace("\"veth\"", "\"loopback\"")).expect("the plan");
     let output = test_folder.lab(&["run", "queues", "--json"]);

@@ -15,7 +15,7 @@ fn small(test_folder: &LabTestFolder, name: &str, more: &str, case: &str) {
          quick_seconds = 1\n{more}\n[[case]]\nname = \"lossy\"\ntitle = \"2 % loss\"\n\
          delay = \"5ms\"\nloss_percent = 2\n{case}\n"
     );
-    std::fs::write(test_folder.0.join(format!("plans/{name}.toml")), text).expect("a file");
+    std::fs::write(test_folder.path().join(format!("plans/{name}.toml")), text).expect("a file");
 }
 
 fn text(octets: &[u8]) -> String {
@@ -124,16 +124,16 @@ fn what_makes_no_sense_of_it_is_refused() {
 /// Runs the lab as a user without rights.
 fn lab_as_nobody(test_folder: &LabTestFolder, words: &[&str]) -> Output {
     let mut command = Command::new(GODWIT);
-    let program = test_folder.0.join("godwit");
+    let program = test_folder.path().join("godwit");
     if registry::user_id() == 0 {
         // The user `nobody` may not read the build folder.
         std::fs::copy(GODWIT, &program).expect("room for a copy");
-        let opened = Command::new("chmod").args(["-R", "a+rwX"]).arg(&test_folder.0).status();
+        let opened = Command::new("chmod").args(["-R", "a+rwX"]).arg(test_folder.path()).status();
         assert!(opened.is_ok_and(|status| status.success()));
         command = Command::new(&program);
         command.uid(65_534).gid(65_534);
     }
-    command.arg("lab").args(words).current_dir(&test_folder.0).output().expect("it starts")
+    command.arg("lab").args(words).current_dir(test_folder.path()).output().expect("it starts")
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn a_server_that_goes_away_falls_short_and_is_not_started_again() {
     let server = ServerProcess::start(&config, folder.path());
     let [target, relay] = [server.port, server.relay_port].map(|port| format!("127.0.0.1:{port}"));
     // Trials so long that the next one is still running when the server is killed.
-    let path = test_folder.0.join("plans/tiny.toml");
+    let path = test_folder.path().join("plans/tiny.toml");
     let plan = std::fs::read_to_string(&path).expect("the plan");
     std::fs::write(&path, plan.replace("dwell_s = 0.2", "dwell_s = 10.0")).expect("the plan");
     let mut lab =

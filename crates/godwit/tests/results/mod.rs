@@ -3,23 +3,26 @@
 pub(crate) mod runs;
 pub(crate) mod slower;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use measure::summary::RunSummary;
+use testkit::TempFolder;
 
 pub(crate) const GODWIT: &str = env!("CARGO_BIN_EXE_godwit");
 
 /// Folder of one test, in which it makes results and runs `godwit lab`.
-pub(crate) struct TestResultsFolder(pub(crate) PathBuf);
+pub(crate) struct TestResultsFolder(TempFolder);
 
 impl TestResultsFolder {
     /// Makes an empty folder.
     pub(crate) fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("godwit-results-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder");
-        Self(path)
+        Self(TempFolder::open_to_others(&format!("results-{name}")))
+    }
+
+    /// Returns the path of the folder.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
     }
 
     /// Makes a result folder with a summary that `change` has changed.
@@ -38,8 +41,8 @@ impl TestResultsFolder {
 
     /// Makes a result folder whose summary is this text.
     pub(crate) fn file(&self, name: &str, summary: &str) -> String {
-        std::fs::create_dir_all(self.0.join(name)).expect("a folder");
-        std::fs::write(self.0.join(name).join("summary.json"), summary).expect("a file");
+        std::fs::create_dir_all(self.path().join(name)).expect("a folder");
+        std::fs::write(self.path().join(name).join("summary.json"), summary).expect("a file");
         name.to_owned()
     }
 
@@ -47,18 +50,12 @@ impl TestResultsFolder {
     pub(crate) fn lab(&self, words: &[&str]) -> Output {
         let mut command = Command::new("timeout");
         command.args(["-k", "10", "1800", GODWIT, "lab"]).args(words);
-        command.current_dir(&self.0).stdin(Stdio::null()).output().expect("timeout starts")
+        command.current_dir(self.path()).stdin(Stdio::null()).output().expect("timeout starts")
     }
 
     /// Returns true if the file or folder exists.
     pub(crate) fn has(&self, path: &str) -> bool {
-        self.0.join(path).exists()
-    }
-}
-
-impl Drop for TestResultsFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.path().join(path).exists()
     }
 }
 

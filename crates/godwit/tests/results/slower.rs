@@ -16,7 +16,7 @@ pub(crate) fn stored(test_folder: &TestResultsFolder, name: &str, share: f64, co
         whole = summary.clone();
     });
     let page = report::render(&whole);
-    std::fs::write(test_folder.0.join(format!("results/{name}/report.html")), page)
+    std::fs::write(test_folder.path().join(format!("results/{name}/report.html")), page)
         .expect("a page");
 }
 

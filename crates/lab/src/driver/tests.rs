@@ -2,21 +2,48 @@
 //! installed.
 
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 
 use measure::plan::ServerDurability;
 use serde_json::{Value, json};
 use testbed::DatabaseEngine;
+use testkit::TempFolder;
 
 use super::deployment::common_configuration;
 use super::*;
 use crate::family::AddressFamily;
 
-fn deployment(name: &str) -> ServerDeployment {
-    let folder = std::env::temp_dir().join(format!("godwit-drv-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    ServerDeployment {
+/// Deployment whose folder is removed with the value.
+pub(super) struct TestDeployment {
+    deployment: ServerDeployment,
+    _folder: TempFolder,
+}
+
+impl TestDeployment {
+    /// Makes the folder, and the deployment that `make` returns for its path.
+    pub(super) fn new(name: &str, make: impl FnOnce(PathBuf) -> ServerDeployment) -> Self {
+        let folder = TempFolder::new(name);
+        Self { deployment: make(folder.path().to_owned()), _folder: folder }
+    }
+}
+
+impl Deref for TestDeployment {
+    type Target = ServerDeployment;
+
+    fn deref(&self) -> &ServerDeployment {
+        &self.deployment
+    }
+}
+
+impl DerefMut for TestDeployment {
+    fn deref_mut(&mut self) -> &mut ServerDeployment {
+        &mut self.deployment
+    }
+}
+
+fn deployment(name: &str) -> TestDeployment {
+    TestDeployment::new(name, |folder| ServerDeployment {
         folder,
         family: ProtocolAddressing::for_protocol(MeasuredProtocol::Dhcp4),
         address: "127.0.0.1:6767".parse().unwrap(),
@@ -31,43 +58,41 @@ fn deployment(name: &str) -> ServerDeployment {
         store: StoreLocation::Memfile,
         feature: ServerFeature::Plain,
         reservations: 10,
-    }
+    })
 }
 
-/// Returns the deployment of a DHCPv4 server as in network namespaces.
-fn own_deployment(name: &str) -> ServerDeployment {
-    ServerDeployment {
-        address: "10.0.0.3:67".parse().unwrap(),
-        relay: "10.0.255.254:67".parse().unwrap(),
-        interface: "gw0".to_owned(),
-        ..deployment(name)
-    }
+/// Returns a deployment as in namespaces.
+fn own_deployment(name: &str) -> TestDeployment {
+    let mut deployment = deployment(name);
+    deployment.address = "10.0.0.3:67".parse().unwrap();
+    deployment.relay = "10.0.255.254:67".parse().unwrap();
+    "gw0".clone_into(&mut deployment.interface);
+    deployment
 }
 
-/// Returns the deployment of a DHCPv6 server as in network namespaces.
-fn own_deployment_v6(name: &str) -> ServerDeployment {
+/// Returns a deployment as in namespaces for DHCPv6.
+fn own_deployment_v6(name: &str) -> TestDeployment {
     let family = ProtocolAddressing::for_protocol(MeasuredProtocol::Dhcp6);
-    ServerDeployment {
-        family,
-        address: "[2001:db8::3]:547".parse().unwrap(),
-        relay: SocketAddr::new(family.relay, 547),
-        pool: family.pool(1000),
-        ..own_deployment(name)
-    }
+    let mut deployment = own_deployment(name);
+    deployment.family = family;
+    deployment.address = "[2001:db8::3]:547".parse().unwrap();
+    deployment.relay = SocketAddr::new(family.relay, 547);
+    deployment.pool = family.pool(1000);
+    deployment
 }
 
 /// Moves a deployment to the loopback interface: interfaces of a configuration must exist when Kea
 /// checks it.
-fn on_loopback(deployment: ServerDeployment) -> ServerDeployment {
-    let address = SocketAddr::new(deployment.family.loopback, deployment.family.port);
-    ServerDeployment { interface: "lo".to_owned(), address, ..deployment }
+fn on_loopback(mut deployment: TestDeployment) -> TestDeployment {
+    deployment.address = SocketAddr::new(deployment.family.loopback, deployment.family.port);
+    "lo".clone_into(&mut deployment.interface);
+    deployment
 }
 
 /// Returns true when `program` is installed; prints the reason otherwise.
 fn is_installed(program: &Result<PathBuf, LabError>) -> bool {
     if let Err(e) = program {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
-        eprintln!("skipped: {e}");
+        testkit::skip(e);
     }
     program.is_ok()
 }
@@ -89,7 +114,6 @@ fn godwit_gets_its_durability_beside_keas_keys() {
     assert_eq!(dhcp4["user-context"]["godwit"]["durability"], "interval");
     assert_eq!(dhcp4["subnet4"][0]["pools"][0]["pool"], "10.1.0.0 - 10.1.3.231");
     assert_eq!(dhcp4["interfaces-config"]["interfaces"][0], "lo/127.0.0.1");
-    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 #[test]
@@ -110,7 +134,6 @@ fn kea_itself_accepts_all_configurations() {
             check.run().unwrap();
             assert!(prepared.version.starts_with(|c: char| c.is_ascii_digit()), "{prepared:?}");
         }
-        std::fs::remove_dir_all(deployment.folder).unwrap();
     }
 }
 
@@ -118,8 +141,8 @@ fn kea_itself_accepts_all_configurations() {
 fn kea_itself_accepts_every_feature() {
     for (number, feature) in ServerFeature::ALL.into_iter().enumerate() {
         let v6 = on_loopback(own_deployment_v6(&format!("kea-f6-{number}")));
-        for deployment in [deployment(&format!("kea-f4-{number}")), v6] {
-            let deployment = ServerDeployment { feature, ..deployment };
+        for mut deployment in [deployment(&format!("kea-f4-{number}")), v6] {
+            deployment.feature = feature;
             if is_installed(&kea::program(deployment.family.version())) {
                 let kind =
                     SubjectKind::Kea { version: KeaVersion::Installed, multi_threaded: false };
@@ -128,7 +151,6 @@ fn kea_itself_accepts_every_feature() {
                 let config = deployment.folder.join(CONFIGURATION).to_string_lossy().into_owned();
                 CommandLine::new(program).args(["-t", &config]).run().unwrap();
             }
-            std::fs::remove_dir_all(deployment.folder).unwrap();
         }
     }
 }
@@ -137,14 +159,10 @@ fn kea_itself_accepts_every_feature() {
 fn has_kea_3() -> bool {
     let reason = match kea::debian_13(AddressFamily::V4) {
         Err(error) => error.to_string(),
-        Ok(_) if std::fs::metadata("/proc/self").map_or(1, |own| own.uid()) != 0 => {
-            "chroot needs root".to_owned()
-        }
+        Ok(_) if !testkit::is_user_root() => "chroot needs root".to_owned(),
         Ok(_) => return true,
     };
-    assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
-    println!("skipped: {reason}");
-    false
+    testkit::skip(reason)
 }
 
 #[test]
@@ -161,8 +179,9 @@ fn kea_3_accepts_every_feature_and_finds_its_databases() {
     let databases = stores[1..].iter().map(|store| (ServerFeature::Plain, store));
     for (number, (feature, store)) in memfile.into_iter().chain(databases).enumerate() {
         let v6 = on_loopback(own_deployment_v6(&format!("kea3-f6-{number}")));
-        for deployment in [deployment(&format!("kea3-f4-{number}")), v6] {
-            let deployment = ServerDeployment { feature, store: store.clone(), ..deployment };
+        for mut deployment in [deployment(&format!("kea3-f4-{number}")), v6] {
+            deployment.feature = feature;
+            deployment.store = store.clone();
             let kind = SubjectKind::Kea { version: KeaVersion::Debian13, multi_threaded: true };
             let prepared = prepare(&subject(kind), &deployment).unwrap();
             assert!(prepared.version.starts_with('3'), "{prepared:?}");
@@ -172,7 +191,6 @@ fn kea_3_accepts_every_feature_and_finds_its_databases() {
             let check = words[1..start].iter().map(String::as_str);
             let check = CommandLine::new(words[0].clone()).args(check);
             check.args(["-t", &words[start + 1]]).run().unwrap();
-            std::fs::remove_dir_all(deployment.folder).unwrap();
         }
     }
 }
@@ -217,7 +235,6 @@ fn databases_are_told_to_kea_and_godwit_in_keas_words() {
                 let program = prepared.command.words()[0].clone();
                 CommandLine::new(program).args(["-t", &config]).run().unwrap();
             }
-            std::fs::remove_dir_all(&deployment.folder).unwrap();
         }
     }
 }
@@ -234,7 +251,6 @@ fn a_file_of_sqlite_is_told_in_godwits_own_part() {
     assert_eq!(dhcp4["lease-database"]["type"], "memfile");
     assert_eq!(own["lease-database"]["sqlite"], json!(deployment.folder.join("leases.sqlite")));
     assert_eq!(own["durability"], "always");
-    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 #[test]
@@ -244,7 +260,6 @@ fn two_relays_are_both_known_to_the_subnet() {
     let configuration = common_configuration(&deployment);
     let relays = &configuration["subnet4"][0]["relay"]["ip-addresses"];
     assert_eq!(relays, &json!(["127.0.0.1", "127.0.0.2"]));
-    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 #[test]
@@ -262,7 +277,6 @@ fn configurations_for_dhcpv6_are_those_of_dhcpv4_in_its_words() {
     assert_eq!(subnet["relay"]["ip-addresses"][0], "2001:db8::ffff");
     assert_eq!(dhcp6["interfaces-config"]["interfaces"][0], "gw0/2001:db8::3");
     assert_eq!(dhcp6["preferred-lifetime"], 3600);
-    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 #[test]
@@ -277,13 +291,11 @@ fn dhcpd_gets_one_subnet_and_its_own_check_accepts_it() {
          subnet 10.0.0.0 netmask 255.0.0.0 {\n    range 10.1.0.0 10.1.3.231;\n}\n"
     );
     accepted_by_dhcpd(&deployment, "-4", true);
-    std::fs::remove_dir_all(deployment.folder).unwrap();
     let deployment = own_deployment_v6("dhcpd6");
     let text = isc_dhcpd::configuration(&deployment);
     let end = "subnet6 2001:db8::/64 {\n    range6 2001:db8::1:0:0 2001:db8::1:0:3e7;\n}\n";
     assert!(text.starts_with("preferred-lifetime 3600;\n") && text.ends_with(end), "{text}");
     accepted_by_dhcpd(&deployment, "-6", false);
-    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 fn accepted_by_dhcpd(deployment: &ServerDeployment, family: &str, reads_frames: bool) {
@@ -330,7 +342,6 @@ fn dnsmasq_gets_everything_as_arguments() {
         assert!(prepared.version.starts_with("Dnsmasq version "), "{prepared:?}");
         prepared.command.arg("--test").run().unwrap();
     }
-    std::fs::remove_dir_all(&deployment.folder).unwrap();
     let deployment = own_deployment_v6("dnsmasq6");
     let arguments = dnsmasq::arguments(&deployment);
     let range = "--dhcp-range=2001:db8::1:0:0,2001:db8::1:0:3e7,64,3600";
@@ -341,7 +352,6 @@ fn dnsmasq_gets_everything_as_arguments() {
         let prepared = prepare(&subject(SubjectKind::Dnsmasq), &deployment).unwrap();
         prepared.command.arg("--test").run().unwrap();
     }
-    std::fs::remove_dir_all(&deployment.folder).unwrap();
 }
 
 #[test]
@@ -362,7 +372,6 @@ fn templates_are_filled_in() {
             "{x}"
         ]
     );
-    std::fs::remove_dir_all(deployment.folder).unwrap();
 }
 
 #[test]

@@ -121,6 +121,8 @@ fn read_files(folder: &Path) -> RemoteAnswer {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     fn answers(orders: &[RemoteOrder]) -> Vec<RemoteAnswer> {
@@ -169,23 +171,23 @@ mod tests {
 
     #[test]
     fn files_come_back_as_they_were_put() {
-        let folder = std::env::temp_dir().join(format!("godwit-hosts-{}", std::process::id()));
+        let temporary = TempFolder::new("hosts");
+        let folder = &temporary.path().join("own");
         let path = folder.join("servers/godwit/config.json").display().to_string();
-        let put = carry_out(RemoteOrder::Put(Copy { path, text: "{}".to_owned() }), &folder);
+        let put = carry_out(RemoteOrder::Put(Copy { path, text: "{}".to_owned() }), folder);
         assert_eq!(put, RemoteAnswer::Done);
         let at = folder.join("servers/godwit").display().to_string();
         let copy = Copy { path: "config.json".to_owned(), text: "{}".to_owned() };
         assert_eq!(
-            carry_out(RemoteOrder::Get(at.clone()), &folder),
+            carry_out(RemoteOrder::Get(at.clone()), folder),
             RemoteAnswer::Files(vec![copy])
         );
-        assert_eq!(carry_out(RemoteOrder::Clear(at.clone()), &folder), RemoteAnswer::Done);
+        assert_eq!(carry_out(RemoteOrder::Clear(at.clone()), folder), RemoteAnswer::Done);
         assert_eq!(
-            carry_out(RemoteOrder::Clear(at.clone()), &folder),
+            carry_out(RemoteOrder::Clear(at.clone()), folder),
             RemoteAnswer::Done,
             "it is gone already"
         );
-        assert_eq!(carry_out(RemoteOrder::Get(at), &folder), RemoteAnswer::Files(Vec::new()));
-        fs::remove_dir_all(folder).unwrap();
+        assert_eq!(carry_out(RemoteOrder::Get(at), folder), RemoteAnswer::Files(Vec::new()));
     }
 }

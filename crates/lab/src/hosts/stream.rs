@@ -140,6 +140,7 @@ fn add(into: &mut MachineSample, of: &MachineSample) {
 #[cfg(test)]
 mod tests {
     use measure::record::CpuSample;
+    use testkit::TempFolder;
 
     use super::*;
 
@@ -174,7 +175,8 @@ mod tests {
 
     #[test]
     fn a_stream_is_read_on_from_where_it_was_and_on_the_clock_of_here() {
-        let path = std::env::temp_dir().join(format!("godwit-stream-{}", std::process::id()));
+        let folder = TempFolder::new("stream");
+        let path = folder.path().join("samples");
         let line = |at_s: f64| serde_json::to_string(&sample(at_s, 0, 0)).unwrap() + "\n";
         std::fs::write(&path, line(1_001.0) + &line(1_002.0) + "{\"at_s\": 1").unwrap();
         let origin = RunOrigin { mono_ns: 500 * NS_PER_S };
@@ -184,6 +186,5 @@ mod tests {
         assert_eq!(ends(stream.samples(&path, origin, clock, 1.0, 2.0)), [2.0]);
         std::fs::write(&path, line(1_001.0) + &line(1_002.0) + &line(1_003.0)).unwrap();
         assert_eq!(ends(stream.samples(&path, origin, clock, 0.0, 3.0)), [3.0]);
-        std::fs::remove_file(path).unwrap();
     }
 }

@@ -185,6 +185,8 @@ fn read(
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
@@ -203,8 +205,8 @@ mod tests {
 
     #[test]
     fn missing_leases_are_named_and_rotated_files_count() {
-        let folder = std::env::temp_dir().join(format!("godwit-leases-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("leases");
+        let folder = temporary.path();
         let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
         write(
             "leases.csv",
@@ -236,6 +238,5 @@ mod tests {
         );
         let error = verify("godwit", &[folder.join("none")], &file);
         assert!(error.unwrap_err().contains("none"));
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -48,11 +48,14 @@ fn inside(results: &Path, below: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn nothing_outside_of_the_folder_is_shown() {
-        let base_folder = std::env::temp_dir().join(format!("godwit-files-{}", std::process::id()));
+        let temporary = TempFolder::new("files");
+        let base_folder = temporary.path();
         let results = base_folder.join("results");
         fs::create_dir_all(results.join("run")).unwrap();
         fs::write(base_folder.join("secret.json"), "{}").unwrap();
@@ -69,6 +72,5 @@ mod tests {
             assert_eq!(read(&results, odd), None, "{odd}");
         }
         assert!(folder(&results, "run").is_some() && folder(&results, "..").is_none());
-        fs::remove_dir_all(base_folder).unwrap();
     }
 }

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use hyper::{Method, StatusCode};
 use measure::record::RunRecord;
 use measure::summary::RunSummary;
+use testkit::TempFolder;
 
 use super::browser_request::{BrowserRequest, UrlEncodedFields};
 use super::results_server::{BrowserResponse, ResultsServer};
@@ -18,14 +18,13 @@ const TOKEN: &str = "0123456789abcdef";
 
 /// Results folder with two runs, and the HTTP handler that serves it.
 struct ResultsFixture {
-    results: PathBuf,
+    results: TempFolder,
     server: ResultsServer,
 }
 
 impl ResultsFixture {
     fn new(name: &str) -> Self {
-        let results =
-            std::env::temp_dir().join(format!("godwit-desk-{name}-{}", std::process::id()));
+        let results = TempFolder::new(&format!("desk-{name}"));
         for run in ["a", "b"] {
             let text = include_str!("../../../report/tests/data/summary.json");
             let mut summary: RunSummary = serde_json::from_str(text).unwrap();
@@ -34,13 +33,13 @@ impl ResultsFixture {
             }
             summary.noise.iter_mut().for_each(|noise| noise.typical_percent = 3.0);
             "mine".clone_into(&mut summary.plan.name);
-            let folder = results.join(run);
+            let folder = results.path().join(run);
             fs::create_dir_all(&folder).unwrap();
             let text = serde_json::to_string(&summary).unwrap();
             fs::write(folder.join("summary.json"), text).unwrap();
             fs::write(folder.join("report.html"), "<p>the report").unwrap();
         }
-        let server = ResultsServer::new(results.clone(), 8067, TOKEN.to_owned());
+        let server = ResultsServer::new(results.path().to_owned(), 8067, TOKEN.to_owned());
         Self { results, server }
     }
 
@@ -59,13 +58,7 @@ impl ResultsFixture {
     }
 
     fn has_baselines(&self) -> bool {
-        self.results.join("baselines.json").exists()
-    }
-}
-
-impl Drop for ResultsFixture {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.results);
+        self.results.path().join("baselines.json").exists()
     }
 }
 
@@ -161,7 +154,7 @@ fn stored_files_are_shown_as_foreign_and_nothing_else_is() {
     assert_eq!((answer.status, answer.is_foreign), (StatusCode::OK, true));
     assert_eq!(text(&answer), "<p>the report");
     assert!(!fixture.get("/").is_foreign);
-    let outside = format!("/results/{}", fixture.results.join("a/report.html").display());
+    let outside = format!("/results/{}", fixture.results.path().join("a/report.html").display());
     for target in ["/results/../desk", "/results/", "/results/a", &outside, "/etc/passwd", "/x"] {
         assert_eq!(fixture.get(target).status, StatusCode::NOT_FOUND, "{target}");
     }
@@ -172,7 +165,7 @@ fn stored_files_are_shown_as_foreign_and_nothing_else_is() {
 #[test]
 fn a_run_that_goes_on_tells_what_it_does() {
     let fixture = ResultsFixture::new("live");
-    let folder = fixture.results.join("running");
+    let folder = fixture.results.path().join("running");
     fs::create_dir_all(&folder).unwrap();
     let mut run = RunRecord::default();
     "<b>mine".clone_into(&mut run.plan.title);
@@ -223,7 +216,8 @@ fn connections_that_send_nothing_end_and_make_room_and_pages_say_what_they_may_l
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = ResultsServer::new(fixture.results.clone(), address.port(), TOKEN.to_owned());
+        let server =
+            ResultsServer::new(fixture.results.path().to_owned(), address.port(), TOKEN.to_owned());
         tokio::task::spawn_local(super::accept(listener, std::rc::Rc::new(server)));
         let begin = tokio::time::Instant::now();
         let (head_sender, head_ended) = tokio::sync::oneshot::channel();

@@ -5,10 +5,10 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use netem_link::{Bridge, DirectionReport, LinkInterface, LinkReport, LinkRequest, parse_words};
 use testbed::namespace;
+use testkit::{PATIENCE, wait_until};
 
 pub(crate) const LEFT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 pub(crate) const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
@@ -20,12 +20,8 @@ pub(crate) const RIGHT_END: &str = "r0";
 /// Interfaces in the middle namespace, between which the link runs.
 pub(crate) const MIDDLE_ENDS: [&str; 2] = ["m0", "m1"];
 
-/// Timeout that no test reaches on any machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
-/// Timeout [`PATIENCE`] in nanoseconds, for a poll.
+/// [`PATIENCE`] in nanoseconds, for a poll.
 pub(crate) const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
-/// Interval between two checks of an awaited condition.
-const LOOK: Duration = Duration::from_millis(1);
 
 /// Lock of the namespaces: their names contain the process number, so tests of one process take
 /// turns.
@@ -45,8 +41,7 @@ impl BridgeNamespaces {
     pub(crate) fn set() -> Option<Self> {
         let is_root = testbed::registry::user_id() == 0;
         if !is_root || testbed::command::find_program("ip").is_none() {
-            println!("skipped: namespaces need root and ip (package iproute2)");
-            assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"));
+            testkit::skip("namespaces need root and ip (package iproute2)");
             return None;
         }
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +77,7 @@ impl BridgeNamespaces {
         // Until the kernel has noticed that an interface is up, it drops frames sent there.
         for name in namespaces.names() {
             let is_up = |line: &str| line.contains("state UP") || line.contains(" lo:");
-            until(|| ip(&format!("-n {name} -o link")).lines().all(is_up));
+            wait_until(|| ip(&format!("-n {name} -o link")).lines().all(is_up));
         }
         Some(namespaces)
     }
@@ -179,7 +174,7 @@ pub(crate) fn forward(report: &LinkReport) -> &DirectionReport {
 
 /// Waits until the link's report of the forward direction meets the condition `is_so`.
 pub(crate) fn wait_for(bridge: &Bridge, is_so: impl Fn(&DirectionReport) -> bool) {
-    until(|| is_so(forward(&bridge.report().unwrap())));
+    wait_until(|| is_so(forward(&bridge.report().unwrap())));
 }
 
 /// Checks that the report of a direction counts each packet once, and that the machine lost or
@@ -192,15 +187,6 @@ pub(crate) fn assert_sums(direction: &DirectionReport) {
     let machine = direction.machine;
     let beside = [machine.missed, machine.truncated, machine.unreadable, machine.refused];
     assert_eq!(beside, [0; 4], "{direction}");
-}
-
-/// Waits until the condition `is_so` holds; fails after [`PATIENCE`].
-pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
-    let ends = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < ends, "it never came to be");
-        std::thread::sleep(LOOK);
-    }
 }
 
 fn within<T: Send>(name: &str, open: impl FnOnce() -> T + Send) -> T {

@@ -6,8 +6,9 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 
 use netem_link::LinkReport;
+use testkit::PATIENCE;
 
-use crate::bridge::namespaces::{BridgeNamespaces, PATIENCE, RIGHT, assert_sums};
+use crate::bridge::namespaces::{BridgeNamespaces, RIGHT, assert_sums};
 
 /// Size of a file in bytes: more than the windows and buffers on the path hold.
 const FILE_BYTES: usize = 1 << 20;

@@ -16,8 +16,7 @@ const HEADERS_LEN: u64 = 28;
 fn is_possible(namespaces: &BridgeNamespaces) -> bool {
     let tried = namespaces.at_left(|| netio::tun::open("probe0").map(drop));
     if let Err(error) = &tried {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none_or(|v| v != "1"), "{error}");
-        println!("skipped: {error}");
+        testkit::skip(error);
     }
     tried.is_ok()
 }

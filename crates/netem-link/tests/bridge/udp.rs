@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use netem_link::{Bridge, DirectionSelector, parse_words};
 use netio::{PollFd, RecvBatch, UdpOptions, UdpSocket, poll};
+use testkit::PATIENCE;
 
 use crate::bridge::namespaces::{
-    BridgeNamespaces, LEFT, PATIENCE, PATIENCE_NS, RIGHT, assert_sums, forward, wait_for,
+    BridgeNamespaces, LEFT, PATIENCE_NS, RIGHT, assert_sums, forward, wait_for,
 };
 
 const PORT: u16 = 4_000;

@@ -14,13 +14,12 @@ use generator::PacketFileGenerator;
 use packet_gen::FrameStream;
 use packet_gen::language::{self, PacketParserSettings};
 use packet_wire::pcap::CaptureReader;
+use testkit::{PATIENCE, TempFolder};
 
 /// Number of frames that a test compares of each packet file.
 pub(crate) const FRAMES: usize = 14;
 /// Number of packet files, unless the environment variable sets another.
 const FILES: u64 = 40;
-/// Time after which a run of trafgen counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
@@ -84,8 +83,7 @@ pub(crate) fn trafgen() -> Option<PathBuf> {
     let path = ["/usr/sbin/trafgen", "/usr/bin/trafgen"].into_iter().map(PathBuf::from);
     let path = path.into_iter().find(|path| path.exists());
     if path.is_none() {
-        assert!(std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "trafgen is not installed");
-        println!("skipped: trafgen (package netsniff-ng) is not installed");
+        testkit::skip("trafgen (package netsniff-ng) is not installed");
     }
     path
 }
@@ -94,20 +92,19 @@ pub(crate) fn trafgen() -> Option<PathBuf> {
 fn random_files_give_the_octets_of_the_reference() {
     let Some(program) = trafgen() else { return };
     let files = std::env::var("GODWIT_TRAFGEN_FILES").ok().and_then(|files| files.parse().ok());
-    let folder = std::env::temp_dir().join(format!("godwit-trafgen-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("the temporary folder can be written");
+    let temporary = TempFolder::new("trafgen");
+    let folder = temporary.path();
     let mut wrong = Vec::new();
     for seed in 0..files.unwrap_or(FILES) {
         let mut generator = PacketFileGenerator::new(seed);
         let is_shuffled = generator.chance(1, 4);
         let text = generator.file(is_shuffled);
         let flags: &[&str] = if is_shuffled { &["-r"] } else { &[] };
-        let (theirs, ours) = (theirs(&program, &folder, &text, flags), ours(&text, is_shuffled));
+        let (theirs, ours) = (theirs(&program, folder, &text, flags), ours(&text, is_shuffled));
         if theirs.is_err() || theirs != ours {
             wrong.push(format!("seed {seed}\n{text}{}", difference(&theirs, &ours)));
         }
     }
-    fs::remove_dir_all(&folder).ok();
     assert!(wrong.is_empty(), "{} differ\n{}", wrong.len(), wrong.join("\n"));
 }
 

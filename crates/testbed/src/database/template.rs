@@ -74,13 +74,14 @@ fn failure(what: &str, path: &Path, error: std::io::Error) -> TestbedError {
 
 #[cfg(test)]
 mod tests {
+    use testkit::TempFolder;
+
     use super::*;
 
     #[test]
     fn a_data_folder_is_made_once_for_a_version_of_the_program() {
-        let name = format!("godwit-template-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = TempFolder::new("template");
+        let folder = temporary.path();
         let program = folder.join("program");
         let templates = folder.join("templates");
         let mut count = 0;
@@ -100,8 +101,7 @@ mod tests {
             assert_eq!(fs::read_to_string(data.join("file")).unwrap(), version);
         }
         assert_eq!(count, 2);
-        let failed = copy_or_make_in(&templates, &folder.join("none"), &folder, || Ok(()));
+        let failed = copy_or_make_in(&templates, &folder.join("none"), folder, || Ok(()));
         assert!(failed.unwrap_err().to_string().contains("cannot read"));
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -18,7 +18,8 @@ fn logged_lines(
     debug_level: u8,
     log: impl Fn(MessageLogWriter<'_>),
 ) -> Vec<String> {
-    let path = path(&format!("{family}-{debug_level}"));
+    let folder = TempFolder::new("log-messages");
+    let path = folder.path().join("log");
     let mut logger = to_file(&path, "%c %m");
     logger.name = format!("kea-{family}");
     (logger.severity, logger.debug_level) = (LogSeverity::Debug, debug_level);

@@ -7,10 +7,11 @@ use dhcp_wire::v4::relay::SubOptions;
 use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 use packet_wire::{ethernet::MacAddress, frame, pcap};
 use reading::{HexMessage, HexOption, Values};
+use testkit::TempFolder;
 
 use crate::common::V4;
 use crate::vectors::tshark::check_twins;
-use crate::vectors::{VectorFolder, check_verdicts, hex, octets};
+use crate::vectors::{check_verdicts, hex, octets};
 
 /// Returns our reading of a message, in the form of tshark's.
 fn ours(message: &Message<'_>) -> HexMessage {
@@ -176,7 +177,7 @@ fn meaning(reading: &HexMessage) -> (Values<String>, Values<u8>) {
 
 #[test]
 fn what_we_write_means_the_same_to_us_and_to_tshark() {
-    let folder = VectorFolder::new("v4");
+    let folder = TempFolder::new("v4");
     for capture in V4.captures {
         let mut file = pcap::CaptureWriter::new(
             pcap::LINK_ETHERNET,
@@ -199,7 +200,7 @@ fn what_we_write_means_the_same_to_us_and_to_tshark() {
             let frame_len = frame::seal(&mut buffer, len, &endpoints);
             file.packet(0, &buffer[..frame_len]);
         }
-        let path = folder.0.join(capture);
+        let path = folder.path().join(capture);
         std::fs::write(&path, file.octets()).unwrap();
         if let Some(readings) = reading::read(&path) {
             for (again, theirs) in readings.iter().zip(&twin) {

@@ -5,9 +5,10 @@ use dhcp_wire::v6::{
     StatusCode, option,
 };
 use packet_wire::{ipv6, pcap, protocol, udp};
+use testkit::TempFolder;
 
 use crate::common::V6;
-use crate::vectors::{VectorFolder, tshark};
+use crate::vectors::tshark;
 
 /// Writes a packet again from the values of its accessors: bytes at its end that no reader looks at
 /// are lost, and so is the order of options after Relay Message.
@@ -190,8 +191,8 @@ fn tshark_finds_nothing_malformed_in_what_we_write() {
         file.packet(0, &sealed(&answer[..len]));
         levels.extend([usize::from(count); 2]);
     }
-    let folder = VectorFolder::new("v6");
-    let path = folder.0.join("written.pcap");
+    let folder = TempFolder::new("v6");
+    let path = folder.path().join("written.pcap");
     std::fs::write(&path, file.octets()).unwrap();
     let Some(packets) = tshark::packets(&path) else { return };
     assert_eq!(packets.len(), levels.len());

@@ -185,9 +185,8 @@ pub(super) fn root_folder() -> Option<PathBuf> {
     let own = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(FOLDER);
     let found = named.into_iter().chain(build).chain([own]).find(|f| f.join("made-of").exists());
     let reason = "no virtual machine with Linux's DCCP; `cargo xtask test setup` makes it";
-    assert!(found.is_some() || std::env::var_os("GODWIT_REQUIRE_TOOLS").is_none(), "{reason}");
     if found.is_none() {
-        println!("skipped: {reason}");
+        testkit::skip(reason);
     }
     found
 }
