@@ -379,8 +379,11 @@ fn check(cell: MatrixPart, arrived: &ReceivedDatagrams) {
         // Far more than 1 % of the packets would have to be lost.
         (Impairment::Loss, _) => datagrams / 8,
         // The datagrams go as fast as congestion control allows, and DCCP has no flow control: a
-        // delayed receiver drops what exceeds its buffers.
-        _ if cell.particular == PartProperty::Many => datagrams / 4,
+        // delayed machine drops what exceeds its buffers, and counts it.
+        _ if cell.particular == PartProperty::Many => {
+            let counted = arrived.drops.sum() as usize;
+            counted.min(datagrams * 3 / 4) + datagrams / 1_000
+        }
         (_, SendingEnd::Ours) if cell.particular == PartProperty::FullSize => {
             KERNEL_DROPS_MAX * PER_FULL_SIZE
         }

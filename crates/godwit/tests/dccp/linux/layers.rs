@@ -21,6 +21,11 @@ pub(super) struct LayerDrops {
 }
 
 impl LayerDrops {
+    /// Returns the number of packets dropped in all layers.
+    pub(super) const fn sum(self) -> u64 {
+        self.tap + self.queues + self.backlog + self.gateway + self.receiver
+    }
+
     /// Reads the counters between the ends.
     pub(super) fn read(machine: &mut VirtualMachine) -> Self {
         let mut command = machine.here();
