@@ -36,7 +36,8 @@ pub(crate) struct AdviseArgs {
     /// Lease file in Kea's CSV format (of memfile or `godwit db dump`), to find nearly full pools
     #[arg(long, value_name = "FILE")]
     leases: Option<PathBuf>,
-    /// Result folder of `godwit lab run`, to check whether the server can renew all leases
+    /// Result folder of `godwit lab run`, whose highest rate is compared with the rate at which all
+    /// leases are renewed
     #[arg(long, value_name = "RESULT")]
     measured: Option<PathBuf>,
     /// Server of the result of --measured, if that has several

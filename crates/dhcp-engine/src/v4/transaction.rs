@@ -52,7 +52,7 @@ pub enum Dhcp4TransactionStep<'t> {
 /// Response of the owner to the last step of a DHCPv4 transaction.
 #[derive(Debug)]
 pub enum Dhcp4TransactionInput<'f> {
-    /// No response yet: the first step.
+    /// Begin of the transaction: the caller has no response to a step yet.
     Begin,
     /// Facts that the last step required to be fetched.
     Facts(&'f Facts),

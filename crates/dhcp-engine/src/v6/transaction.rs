@@ -57,7 +57,7 @@ pub enum Dhcp6TransactionStep<'t> {
 /// Response of the owner to the last step of a DHCPv6 transaction.
 #[derive(Debug)]
 pub enum Dhcp6TransactionInput<'f> {
-    /// No response yet: the first step.
+    /// Begin of the transaction: the caller has no response to a step yet.
     Begin,
     /// Facts that were fetched so far, one for each identity association of the message.
     Facts(&'f [Facts]),

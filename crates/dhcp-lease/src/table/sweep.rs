@@ -183,7 +183,8 @@ struct SweepPass<'l, F: TableFamily> {
     /// later, since that means that the clock was set back.
     last_due_s: u64,
     sweep: Sweep,
-    /// True if the pass looks at slots in the stripes' timer wheels.
+    /// True if the pass examines the leases whose timers are due, in the timer wheels of the lease
+    /// table.
     turns_wheel: bool,
     /// Limit on the leases that the pass may reclaim.
     allowance: Allowance<'l>,

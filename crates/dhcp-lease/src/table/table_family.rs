@@ -140,7 +140,8 @@ pub struct LeaseParts<F: TableFamily> {
     pub state: LeaseState,
     /// Fields of the lease that few leases have.
     pub extra: RareLeaseFields,
-    /// Fields of the slot that only the family has, with the client.
+    /// Fields that only leases of this family (DHCPv4 or DHCPv6) have, the client's identifiers
+    /// among them.
     pub family_fields: F::SlotFields,
 }
 

@@ -201,7 +201,7 @@ fn templates(args: &PerfdhcpArgs, problems: &mut Problems) {
         .when(args.v6 && count > 0 && args.first_server, "-1 cannot be put into packets of DHCPv6");
     problems.when(
         count > 0 && args.lease_type != LeaseType::AddressOnly,
-        "-T is for addresses: -e address-only",
+        "-T (packets from files) works only with -e address-only",
     );
     problems.when(count > 2, "-T can be given twice at most");
     let several = [(args.client_offsets.len(), "-O"), (args.xid_offsets.len(), "-X")];

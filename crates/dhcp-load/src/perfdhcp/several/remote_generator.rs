@@ -19,7 +19,7 @@ use netio::Clock;
 use super::message::{GeneratorAnswer, GeneratorOrder, line};
 use crate::perfdhcp::plan::PerfdhcpFailure;
 
-/// Largest length of a generator's line, in bytes.
+/// Largest length of a line of JSON from a generator on another machine, in bytes.
 const LINE_MAX: u64 = 64 << 20;
 /// Number of lines of a generator's error messages that are passed on.
 const LAST_LINES: usize = 4;
