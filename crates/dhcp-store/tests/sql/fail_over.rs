@@ -81,7 +81,7 @@ fn a_read_only_mariadb_is_passed_over() {
     let error = connect(&mut leases).unwrap_err();
     assert_eq!(error.fault, DatabaseFault::ConnectionLost, "{error}");
     let text = error.to_string();
-    assert!(text.contains("any of 2 hosts") && text.contains("read-only"), "{text}");
+    assert!(text.contains("any of the 2 hosts") && text.contains("read-only"), "{text}");
 }
 
 #[test]

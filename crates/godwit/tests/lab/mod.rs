@@ -488,7 +488,8 @@ fn an_interrupt_in_the_middle_of_a_trial_leaves_nothing() {
     let mut child = command.stderr(Stdio::piped()).spawn().expect("godwit starts");
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
     let line = lines.next().expect("a line").expect("text");
-    assert!(line.starts_with("about ") && line.contains(" at most, for 2 lines: godwit"), "{line}");
+    let is_announced = line.contains(" at most, for 2 configurations: godwit");
+    assert!(line.starts_with("about ") && is_announced, "{line}");
     // The next line appears when a trial has ended, and the next trial begins at once.
     let line = lines.next().expect("a line").expect("text");
     assert!(line.contains("search") && line.contains(" left] round 1 of 1, "), "{line}");

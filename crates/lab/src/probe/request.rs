@@ -146,10 +146,12 @@ mod tests {
         assert_eq!(changed(3, 5).as_deref(), Some("REFUSED"));
         assert_eq!(changed(2, 0x86).as_deref(), Some("a truncated message"));
         let last_of_address = answer().len() - 12;
-        assert!(changed(last_of_address, 9).is_some_and(|words| words.contains("not the one")));
+        assert!(
+            changed(last_of_address, 9).is_some_and(|words| words.contains("instead of the one"))
+        );
         let mut echo = ProbeRequest::Dns.message(XID);
         echo[2] |= 0x80;
-        assert!(answer_fault(&echo).is_some_and(|words| words.starts_with("0 records")));
+        assert!(answer_fault(&echo).is_some_and(|words| words.starts_with("0 answer records")));
         assert!(answer_fault(&[1, 2]).is_some_and(|words| words.starts_with("something other")));
     }
 }

@@ -523,7 +523,10 @@ mod tests {
         assert!(took_s <= plan.time_budget_s * 1.1, "{took_s}");
         plan.time_budget_s = 1e4;
         let long = RunTime::for_idle_machine(&plan, &lines);
-        assert!(long.words(&lines).contains("h 46 min at most, for 3 lines: "), "{long:?}");
+        assert!(
+            long.words(&lines).contains("h 46 min at most, for 3 configurations: "),
+            "{long:?}"
+        );
         plan.time_budget_s = 5.0;
         assert_eq!(RunTime::for_idle_machine(&plan, &lines).announced_s, 5.0);
         plan.time_budget_s = 0.0;

@@ -5,6 +5,10 @@ use crate::driver::deployment::ServerDeployment;
 
 pub(super) const CONFIGURATION: &str = "knot.conf";
 
+/// Name of the control socket, short: the path of a socket has at most 107 bytes (unix(7)), and
+/// folders of results may be deep.
+const CONTROL: &str = "ctl";
+
 /// Returns the text of knot.conf(5) for Knot DNS as a measured server.
 pub(super) fn configuration(deployment: &ServerDeployment) -> String {
     let (folder, address) = (deployment.folder.display(), deployment.address);
@@ -15,6 +19,8 @@ pub(super) fn configuration(deployment: &ServerDeployment) -> String {
          \x20   udp-workers: {threads}\n\
          \x20   tcp-workers: 1\n\
          \x20   background-workers: 1\n\
+         control:\n\
+         \x20   listen: \"{folder}/{CONTROL}\"\n\
          database:\n\
          \x20   storage: \"{folder}\"\n\
          log:\n\
