@@ -344,7 +344,10 @@ impl RunExecution<'_> {
         let turn_s = self.active.len() as f64 * (self.plan.blocks.dwell_s + self.overhead_s());
         let has_blocks = self.plan.blocks.dwell_s > 0.0 && !self.plan.has_runs();
         let is_whole = self.out.finished_rounds == self.time.rounds && !self.active.is_empty();
-        while has_blocks && is_whole && self.bench.elapsed_s() + turn_s < until_s {
+        // The load curve comes first if the run is late.
+        let room_s = |execution: &Self| execution.measuring_s() - execution.curve_s();
+        while has_blocks && is_whole && self.bench.elapsed_s() + turn_s < until_s.min(room_s(self))
+        {
             self.pair_blocks(last)?;
         }
         Ok(())
@@ -365,10 +368,16 @@ impl RunExecution<'_> {
                 self.trial(subject, Purpose::Curve, 0, rate, curve.dwell_s)?;
             }
         }
-        if left_out > 0 {
-            self.out
+        match left_out {
+            0 => {}
+            1 => self
+                .out
                 .warnings
-                .push(format!("Time ran short: {left_out} points of load curves were left out."));
+                .push("Time ran short: a point of a load curve was left out.".to_owned()),
+            _ => self
+                .out
+                .warnings
+                .push(format!("Time ran short: {left_out} points of load curves were left out.")),
         }
         Ok(())
     }
