@@ -12,6 +12,7 @@
 //! hurry one, the runner leaves out later ones: few whole runs are worth more than many broken
 //! ones.
 
+mod blocks;
 mod exhaustion;
 pub mod time;
 
@@ -317,40 +318,6 @@ impl RunExecution<'_> {
             };
             !all.iter().filter(|&&other| other != subject).any(is_better)
         });
-    }
-
-    fn pair_blocks(&mut self, round: u32) -> Result<(), LabError> {
-        let dwell_s = self.plan.blocks.dwell_s;
-        if dwell_s <= 0.0 {
-            return Ok(());
-        }
-        for subject in self.next_turn() {
-            if self.bench.elapsed_s() + dwell_s > self.budget_s() {
-                break;
-            }
-            if let Some(rate) = self.rates[subject] {
-                self.trial(subject, Purpose::Pair, round, rate * PAIR_SHARE, dwell_s)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs more blocks (trials at a fixed rate) of the last round in the time that the rounds,
-    /// which began at `began_s`, left of their forecast: the run takes the announced time, and its
-    /// figures are from more blocks.
-    fn more_blocks(&mut self, began_s: f64) -> Result<(), LabError> {
-        let last = self.time.rounds.saturating_sub(1);
-        let Some(until_s) = self.time.blocks_until_s(began_s) else { return Ok(()) };
-        let turn_s = self.active.len() as f64 * (self.plan.blocks.dwell_s + self.overhead_s());
-        let has_blocks = self.plan.blocks.dwell_s > 0.0 && !self.plan.has_runs();
-        let is_whole = self.out.finished_rounds == self.time.rounds && !self.active.is_empty();
-        // The load curve comes first if the run is late.
-        let room_s = |execution: &Self| execution.measuring_s() - execution.curve_s();
-        while has_blocks && is_whole && self.bench.elapsed_s() + turn_s < until_s.min(room_s(self))
-        {
-            self.pair_blocks(last)?;
-        }
-        Ok(())
     }
 
     fn curve(&mut self) -> Result<(), LabError> {
