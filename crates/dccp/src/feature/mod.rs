@@ -11,7 +11,7 @@ pub use disagreement::{DesiredFeatureValues, Disagreement, feature_name};
 pub use entry::Preferences;
 pub use negotiator::{Applied, Negotiator, PacketNumbers};
 
-/// Numbers of DCCP features (RFC 4340 §6.4, Table 4; RFC 4342 §8.5).
+/// Numbers of DCCP features (RFC 4340 §6.4, Table 4; RFC 4342 §8.4).
 pub mod number {
     /// Feature CCID (RFC 4340 §10): congestion control of the data that the end with the feature
     /// sends.

@@ -203,7 +203,7 @@ impl KeaComparison {
             holds.note(sent, own, is_offer);
             holds.note_command(name);
             let counters = [ours, theirs].map(|played| played.counters.get(at));
-            doubts.note(name, counters[1]);
+            doubts.note(sent, counters[1]);
             let after = holds.end_of_last(rested);
             if let [Some(ours), Some(theirs)] = counters
                 && let Some(mut found) = self.counters_unlike(name, [ours, theirs], &doubts, &after)

@@ -4,8 +4,11 @@
 //! sequence and of the values that its clients learned; `subnet-id` and the list `subnets` have the
 //! numbers of its subnets in the sequence, from 0 on.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
+use super::held::ClientMessage;
 use super::value::Fields;
 
 /// Members of answers that contain the time, or that one of the servers lacks.
@@ -128,18 +131,22 @@ pub(super) struct CounterDoubts {
     /// True if a DHCPv6 lease may have ended that Kea did not count because it is outside the
     /// pools: Kea's counter of assigned leases in the subnet is then too low.
     may_end_uncounted: bool,
-    /// Number of messages that released a DHCPv4 lease: Kea counts one that is released a second
-    /// time out again.
-    v4_releases: u32,
+    /// Addresses in the messages that released DHCPv4 leases.
+    released: BTreeSet<String>,
+    /// True after an address was released a second time: Kea counts its lease out again.
+    is_released_again: bool,
 }
 
 impl CounterDoubts {
-    /// Records the message or command `name` and Kea's counters after it.
-    pub(super) fn note(&mut self, name: &str, theirs: Option<&Fields>) {
+    /// Records the message or command `sent` and Kea's counters after it.
+    pub(super) fn note(&mut self, sent: &ClientMessage, theirs: Option<&Fields>) {
+        let name = &sent.name;
         self.is_wiped |= name.ends_with("-wipe");
         let mut values = theirs.into_iter().flat_map(Fields::values);
         self.was_below_zero |= values.any(|value| value.starts_with('-'));
-        self.v4_releases += u32::from(name == "RELEASE");
+        if let ("RELEASE", Some(address)) = (&**name, &sent.address) {
+            self.is_released_again |= !self.released.insert(address.clone());
+        }
         let enders = ["RELEASE", "RENEW", "REBIND", "DECLINE", "lease6-del"];
         self.may_end_uncounted |= enders.iter().any(|begin| name.starts_with(begin));
     }
@@ -150,7 +157,7 @@ impl CounterDoubts {
         let number = |fields: &Fields| fields.get(kind)?.parse::<i64>().ok();
         let is_lower = number(theirs) < number(ours);
         let is_assigned = |kind: &str| kind.starts_with("assigned-");
-        if is_lower && self.v4_releases > 1 && kind.ends_with("assigned-addresses") {
+        if is_lower && self.is_released_again && kind.ends_with("assigned-addresses") {
             return !kind.contains("cumulative");
         }
         match kind.split_once(' ') {
