@@ -88,6 +88,7 @@ fn against<R>(
     let (path_tx, path) = mpsc::channel();
     let (linked, linked_rx) = mpsc::channel();
     let (listening_tx, listening) = mpsc::channel();
+    let (up_tx, up) = mpsc::channel();
     let is_over = &stop;
     thread::scope(|scope| {
         let responder = scope.spawn(move || {
@@ -109,6 +110,8 @@ fn against<R>(
             let socket = roomy(server);
             socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
             listening_tx.send(()).unwrap();
+            wait_until(|| interface::named("in0").unwrap().is_up);
+            up_tx.send(()).unwrap();
             respond(&socket, is_over, answer)
         });
         let stopping = FrameResponderStopGuard(&stop);
@@ -123,9 +126,10 @@ fn against<R>(
             "ip link set out0 address 02:00:00:00:00:06 up; {adds} ip neigh replace {} lladdr 02:00:00:00:00:05 dev out0",
             server.ip()
         ));
-        // The kernel drops frames sent to an interface until it has noticed that it is up. This
-        // interface is up when the other one is.
+        // The kernel drops what is sent to or by an interface until it has noticed that it is up,
+        // for each end of the pair at a time of its own.
         wait_until(|| interface::named("out0").unwrap().is_up);
+        up.recv().unwrap();
         let result = client();
         drop(stopping);
         (result, responder.join().unwrap())
