@@ -138,7 +138,9 @@ impl MatrixPart {
             _ => String::new(),
         };
         let family = if self.is_v6 { "-6" } else { "-4" };
-        format!("{family} -p 5001{ccids}{more}")
+        // Linux repeats a Request after 3, 9 and 21 s, and each try meets the losses of the path.
+        let patience = if is_sender { " --connect-timeout 60" } else { "" };
+        format!("{family} -p 5001{ccids}{more}{patience}")
     }
 
     fn length_flag(self) -> String {

@@ -12,7 +12,8 @@ pub(super) fn ours(machine: &VirtualMachine, words: &str) -> Command {
     command
 }
 
-/// Process of the binary at this end that waits for a connection, or has one.
+/// Process of the binary at this end that waits for a connection, or has one. It ends with the
+/// value: a process that a failed part left would answer the packets of the next part.
 pub(super) struct HostDccpProcess {
     child: Child,
     errors: BufReader<ChildStderr>,
@@ -90,8 +91,15 @@ impl HostDccpProcess {
     }
 
     /// Kills the process.
-    pub(super) fn stop(mut self) {
-        self.child.kill().expect("it was started here");
-        self.child.wait().expect("it was started here");
+    pub(super) fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for HostDccpProcess {
+    fn drop(&mut self) {
+        // A failure means that the process has ended already.
+        self.child.kill().ok();
+        self.child.wait().ok();
     }
 }
