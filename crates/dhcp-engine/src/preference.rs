@@ -32,6 +32,17 @@ impl Preference {
         Self { group_of, last_used: groups.iter().map(|_| AtomicU32::new(NONE)).collect() }
     }
 
+    /// Continues where `previous` is, the preference of a snapshot with other reservations:
+    /// allocation goes on in the same subnets. A preference among other groups is left as it is.
+    pub fn follow(&self, previous: &Self) {
+        if self.group_of != previous.group_of {
+            return;
+        }
+        for (last, previous) in self.last_used.iter().zip(&previous.last_used) {
+            last.store(previous.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
     /// Returns the subnet at which allocation begins for a client whose selected subnet is
     /// `selected`.
     #[must_use]
@@ -61,5 +72,17 @@ mod tests {
         assert_eq!([0, 1, 2].map(|subnet| preference.first(subnet)), [0, 1, 2]);
         preference.record_use(2);
         assert_eq!([0, 1, 2].map(|subnet| preference.first(subnet)), [2, 1, 2]);
+    }
+
+    #[test]
+    fn the_last_one_used_stays_first_in_the_next_snapshot_with_the_same_subnets() {
+        let previous = Preference::new(["a", "b", "a"].into_iter());
+        previous.record_use(2);
+        let next = Preference::new(["a", "b", "a"].into_iter());
+        next.follow(&previous);
+        assert_eq!([0, 1, 2].map(|subnet| next.first(subnet)), [2, 1, 2]);
+        let other = Preference::new(["a", "a"].into_iter());
+        other.follow(&previous);
+        assert_eq!([0, 1].map(|subnet| other.first(subnet)), [0, 1]);
     }
 }

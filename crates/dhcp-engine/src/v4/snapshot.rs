@@ -216,6 +216,11 @@ impl Snapshot {
         }
     }
 
+    /// Continues allocation in the subnets of shared networks in which `previous` allocated last.
+    pub fn follow(&self, previous: &Self) {
+        self.preference.follow(&previous.preference);
+    }
+
     /// Returns the subnet at `index`.
     #[must_use]
     pub fn subnet(&self, index: SubnetIndex) -> &Subnet {

@@ -429,6 +429,12 @@ impl Snapshot {
         has_its_len.then_some(location)
     }
 
+    /// Continues allocation in the subnets of shared networks in which `previous` allocated last.
+    pub fn follow(&self, previous: &Self) {
+        self.preference.follow(&previous.preference);
+        self.prefix_preference.follow(&previous.prefix_preference);
+    }
+
     /// Returns the preference for the subnet of a shared network at which allocation of addresses
     /// or of prefixes begins.
     #[must_use]

@@ -86,6 +86,9 @@ pub(crate) trait DaemonFamily:
         table: &LeaseTable<Self>,
     ) -> Arc<Self::Snapshot>;
 
+    /// Makes `snapshot` continue allocation in the subnets in which `previous` allocated last.
+    fn follow(snapshot: &Self::Snapshot, previous: &Self::Snapshot);
+
     /// Family whose columns of hosts in databases the server reads.
     const HOST_FAMILY: HostFamily;
 

@@ -79,6 +79,10 @@ impl DaemonFamily for V4 {
         Arc::new(Snapshot::compile(config, |specs, reserved| table.configure(specs, reserved)))
     }
 
+    fn follow(snapshot: &Snapshot, previous: &Snapshot) {
+        snapshot.follow(previous);
+    }
+
     const HOST_FAMILY: HostFamily = HostFamily::V4;
 
     fn read_host(

@@ -86,6 +86,10 @@ impl DaemonFamily for V6 {
         }))
     }
 
+    fn follow(snapshot: &Snapshot, previous: &Snapshot) {
+        snapshot.follow(previous);
+    }
+
     const HOST_FAMILY: HostFamily = HostFamily::V6;
 
     fn read_host(

@@ -42,6 +42,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             document_change.apply(listed);
         }
         let snapshot = P::compile(&in_force.config, &self.parts.constants, &self.parts.table);
+        P::follow(&snapshot, &in_force.snapshot);
         in_force.snapshot = Arc::clone(&snapshot);
         in_force.since = Clock::now();
         self.publish(snapshot);

@@ -10,7 +10,7 @@ use super::known::{DifferingField, KnownKeaDifferences};
 use super::leases;
 use super::older;
 use super::play::SequenceTranscript;
-use super::protocol::DifferProtocol;
+use super::protocol::{DifferProtocol, SequenceHistory};
 use super::value::{self, Fields};
 use super::wires::BothWires;
 use crate::subjects::process::ServerMake;
@@ -27,6 +27,19 @@ const RESERVED: &str = ", reserved for another";
 
 /// End of a signature if the server gives something from another subnet than that of the link.
 const FROM_ANOTHER_SUBNET: &str = ", from another subnet";
+
+/// End of a signature if Kea gives what is held for another client or association.
+const TAKEN: &str = ", taken";
+
+/// End of a signature if a client sends the client identifier of a lease of another machine.
+const SHARED: &str = ", with the client identifier of another";
+
+/// Words of a signature if Godwit gives other addresses or prefixes than Kea, all of them free for
+/// the client.
+const ANOTHER_FREE_ADDRESS: &str = "another free address";
+
+/// End of a signature if Godwit gives free addresses or prefixes where Kea has none.
+const MORE: &str = ", free";
 
 /// Result of a sequence that both servers played.
 #[derive(Clone, Debug)]
@@ -118,11 +131,10 @@ impl KeaComparison {
         if let (Ok(ours), Ok(theirs)) = (&ours, &theirs) {
             let pairs = ours.iter().zip(theirs).zip(sequences).enumerate();
             let found = pairs.map(|(index, ((ours, theirs), sequence))| {
-                let scope = self.placed(&sequence["scope"], index);
-                let ignores = "\"match-client-id\":false";
-                let has = |value: &Value| value.to_string().contains(ignores);
+                let placed = self.placed(sequence, index);
+                let scope = &placed["scope"];
                 let mut signature =
-                    self.first([ours, theirs], [&scope, &sequence["relay"]], has(globals))?;
+                    self.first([ours, theirs], &placed, &sequence["relay"], globals)?;
                 if !scope[self.subnets_key()].is_null() {
                     signature.text += IN_A_NETWORK;
                 }
@@ -148,41 +160,43 @@ impl KeaComparison {
         }]
     }
 
-    /// Returns the first unknown difference between the two servers in `scope`.
+    /// Returns the first unknown difference between the two servers in a sequence with all marks
+    /// replaced, whose messages come from `relay`.
     fn first(
         &self,
         [ours, theirs]: [&SequenceTranscript; 2],
-        [scope, relay]: [&Value; 2],
-        ignores_client_ids: bool,
+        sequence: &Value,
+        relay: &Value,
+        globals: &Value,
     ) -> Option<Signature> {
+        let scope = &sequence["scope"];
         let answers = ours.answers.iter().zip(&theirs.answers);
         // The remaining time of a lease depends on when the server gave it.
         let slack_s = ours.took_s.max(theirs.took_s) + 1;
-        let gist = |reply: &Fields| self.gist(reply);
         let names = self.protocol.leased_fields();
-        let ignores = scope.to_string().contains("\"match-client-id\":false");
-        let mut holds = HeldState::new(ignores_client_ids || ignores);
+        let ignores = |value: &Value| value.to_string().contains("\"match-client-id\":false");
+        let mut holds = HeldState::new(ignores(globals) || ignores(scope));
         let mut last_pool = LastPool::default();
         let mut doubts = CounterDoubts::default();
         let rested = theirs.rested;
         for (at, (sent, (ours_now, theirs_now))) in ours.sent.iter().zip(answers).enumerate() {
             let name = &sent.name;
-            let found = match (ours_now, theirs_now) {
-                (None, None) => None,
-                (Some(ours), None) => {
-                    Some(Signature::new(format!("{name}: {}, Kea is silent", gist(ours))))
-                }
-                (None, Some(theirs)) => {
-                    Some(Signature::new(format!("{name}: silence, Kea {}", gist(theirs))))
-                }
-                (Some(ours), Some(theirs)) => self.unlike(name, ours, theirs, slack_s),
-            };
+            let found = self.replies_unlike(name, [ours_now, theirs_now], slack_s);
             let [own, other] =
                 [ours_now, theirs_now].map(|reply| held::leased(reply.as_ref(), names));
             let pools = [own, other].map(|leased| self.protocol.pool(scope, leased?));
             if let Some(mut found) = found {
                 if last_pool.explains(pools) {
                     found.text = found.text.replace("another address", "an earlier pool");
+                }
+                if found.text.ends_with("another address") && holds.shares_identifier(sent) {
+                    found.text += SHARED;
+                }
+                if let Some(theirs) = theirs_now {
+                    let steps = sequence["steps"].as_array().map_or(&[][..], Vec::as_slice);
+                    let (sent, answers) = (&ours.sent[..=at], &ours.answers[..=at]);
+                    let history = SequenceHistory { globals, scope, steps, sent, answers, theirs };
+                    self.name_choices(&mut found, &history);
                 }
                 found.text += &holds.end(sent, other, rested);
                 if other.is_some_and(|it| self.protocol.is_reserved_for_it(scope, sent, it)) {
@@ -191,17 +205,15 @@ impl KeaComparison {
                 if self.protocol.is_reserved_for_another(scope, sent) {
                     found.text += RESERVED;
                 }
-                let given = [ours_now, theirs_now].into_iter().flatten();
-                if given.into_iter().any(|reply| self.protocol.is_from_another_subnet(relay, reply))
-                {
+                if self.is_from_another_subnet(relay, [ours_now, theirs_now]) {
                     found.text += FROM_ANOTHER_SUBNET;
                 }
                 return Some(found);
             }
-            last_pool.note(name, pools[1]);
             let is_offer = ours_now.as_ref().is_some_and(|reply| self.protocol.is_offer(reply));
             holds.note(sent, own, is_offer);
             holds.note_command(name);
+            last_pool.note(name, pools[1], holds.has_left());
             let counters = [ours, theirs].map(|played| played.counters.get(at));
             doubts.note(sent, counters[1]);
             let after = holds.end_of_last(rested);
@@ -213,8 +225,35 @@ impl KeaComparison {
             }
         }
         let mut found = leases::signature(&self.known, &ours.leases, &theirs.leases)?;
+        found.text += leases::reason(&found.text, &ours.sent);
         found.text += &holds.end_of_leases(rested);
         Some(found)
+    }
+
+    /// Returns true if one of two replies gives something from another subnet than that whose link
+    /// `relay` names.
+    fn is_from_another_subnet(&self, relay: &Value, replies: [&Option<Fields>; 2]) -> bool {
+        let mut given = replies.into_iter().flatten();
+        given.any(|reply| self.protocol.is_from_another_subnet(relay, reply))
+    }
+
+    /// Returns the difference between the replies to the message or command `name`, if they differ.
+    fn replies_unlike(
+        &self,
+        name: &str,
+        replies: [&Option<Fields>; 2],
+        slack_s: u64,
+    ) -> Option<Signature> {
+        match replies {
+            [None, None] => None,
+            [Some(ours), None] => {
+                Some(Signature::new(format!("{name}: {}, Kea is silent", self.gist(ours))))
+            }
+            [None, Some(theirs)] => {
+                Some(Signature::new(format!("{name}: silence, Kea {}", self.gist(theirs))))
+            }
+            [Some(ours), Some(theirs)] => self.unlike(name, ours, theirs, slack_s),
+        }
     }
 
     /// Returns the differences between two replies to the message `sent`.
@@ -269,6 +308,35 @@ impl KeaComparison {
             format!("{sent}: {name} differs in {}", differing.join(", "))
         };
         Some(Signature { values: value::values(ours, theirs, &differing), text })
+    }
+
+    /// Puts words about the addresses and prefixes of the last replies into the signature `found`.
+    fn name_choices(&self, found: &mut Signature, history: &SequenceHistory<'_>) {
+        let choices = self.protocol.compare_choices(history);
+        let ours = history.answers.last().and_then(Option::as_ref);
+        if choices.gives_free_ones {
+            found.text = found.text.replace("another address", ANOTHER_FREE_ADDRESS);
+            if self.gives_more(ours, Some(history.theirs)) {
+                found.text += MORE;
+            }
+        }
+        if choices.lacks_taken_ones {
+            found.text += TAKEN;
+        }
+    }
+
+    /// Returns true if Kea's reply has a status and lacks something that Godwit's reply gives.
+    fn gives_more(&self, ours: Option<&Fields>, theirs: Option<&Fields>) -> bool {
+        let (Some(ours), Some(theirs)) = (ours, theirs) else { return false };
+        let has_status =
+            self.protocol.status_fields().iter().any(|name| theirs.contains_key(*name));
+        let lacks = |name: &&str| {
+            let [ours, theirs] = [ours, theirs].map(|reply| reply.get(*name).map_or("", |v| v));
+            let separators = [',', ' '];
+            ours.split(separators)
+                .any(|one| one.len() > 1 && !theirs.split(separators).any(|o| o == one))
+        };
+        has_status && self.protocol.leased_fields().iter().any(lacks)
     }
 
     fn gist(&self, reply: &Fields) -> String {

@@ -129,12 +129,23 @@ pub(super) struct CounterDoubts {
     /// that it did not count.
     was_below_zero: bool,
     /// True if a DHCPv6 lease may have ended that Kea did not count because it is outside the
-    /// pools: Kea's counter of assigned leases in the subnet is then too low.
+    /// pools: Kea's counter of assigned leases in the subnet is then too low. If the client has
+    /// left the pool's class, that of the pool stays too high.
     may_end_uncounted: bool,
     /// Addresses in the messages that released DHCPv4 leases.
     released: BTreeSet<String>,
     /// True after an address was released a second time: Kea counts its lease out again.
     is_released_again: bool,
+    /// True after a command changed a lease: Kea does not lower its counter of declined addresses
+    /// in the pool, nor count a released lease as assigned again.
+    is_updated: bool,
+    /// True after a SOLICIT lowered one of Kea's counters of assigned leases: it ended a lease.
+    is_ended_by_solicit: bool,
+    /// True after a client with leases sent a DHCPv6 REQUEST: Kea may have counted a lease a second
+    /// time.
+    may_count_twice: bool,
+    /// Kea's counters after the last message or command.
+    last: Fields,
 }
 
 impl CounterDoubts {
@@ -147,6 +158,16 @@ impl CounterDoubts {
         if let ("RELEASE", Some(address)) = (&**name, &sent.address) {
             self.is_released_again |= !self.released.insert(address.clone());
         }
+        self.is_updated |= name.contains("-update");
+        self.may_count_twice |= name.starts_with("REQUEST again");
+        let is_lower = |(counter, value): (&String, &String)| {
+            let before = self.last.get(counter).and_then(|value| value.parse::<i64>().ok());
+            let is_assigned = counter.contains("assigned-") && !counter.contains("cumulative");
+            is_assigned && value.parse::<i64>().ok() < before
+        };
+        let is_solicit = name.starts_with("SOLICIT");
+        self.is_ended_by_solicit |= is_solicit && theirs.into_iter().flatten().any(is_lower);
+        self.last = theirs.cloned().unwrap_or_default();
         let enders = ["RELEASE", "RENEW", "REBIND", "DECLINE", "lease6-del"];
         self.may_end_uncounted |= enders.iter().any(|begin| name.starts_with(begin));
     }
@@ -160,7 +181,19 @@ impl CounterDoubts {
         if is_lower && self.is_released_again && kind.ends_with("assigned-addresses") {
             return !kind.contains("cumulative");
         }
+        let is_assigned_anywhere = kind.contains("assigned-") && !kind.contains("cumulative");
+        if is_lower && is_assigned_anywhere && (self.is_updated || self.is_ended_by_solicit) {
+            return true;
+        }
+        let is_higher = number(theirs) > number(ours);
+        if is_higher && self.may_count_twice && kind.contains("assigned-") {
+            return true;
+        }
+        if is_higher && self.may_end_uncounted && kind.contains("pool assigned-") {
+            return true;
+        }
         match kind.split_once(' ') {
+            Some((_, kind)) if self.is_updated && kind.starts_with("declined-") => true,
             Some((_, kind)) if self.is_wiped => is_assigned(kind) || kind.starts_with("declined-"),
             Some((_, kind)) => self.was_below_zero && is_assigned(kind),
             None => {

@@ -96,6 +96,16 @@ impl HeldState {
         self.has_left |= name.starts_with("lease4-add") || name.starts_with("lease4-update");
     }
 
+    /// Returns true if the client of a message has the client identifier of a lease of another
+    /// hardware address.
+    pub(super) fn shares_identifier(&self, client_message: &ClientMessage) -> bool {
+        let own = &client_message.identities;
+        let is_shared = |other: &Vec<String>| {
+            other.first() != own.first() && own.len() > 1 && other.get(1) == own.get(1)
+        };
+        self.leased.values().any(is_shared)
+    }
+
     /// Returns the end of the signature of a difference in the replies to `client_message`, in
     /// which Kea gives `leased`. If the servers `rested` after each message, no difference comes
     /// from a second.
@@ -118,6 +128,11 @@ impl HeldState {
             end += ODD;
         }
         end + &self.end_of_last(rested)
+    }
+
+    /// Returns true if a client left its lease for another.
+    pub(super) const fn has_left(&self) -> bool {
+        self.has_left
     }
 
     /// Returns the end of the signature of a difference in leases.
@@ -149,9 +164,11 @@ pub(super) struct LastPool {
 }
 
 impl LastPool {
-    /// Records the message or command `name` and the pool of the lease that Kea gave.
-    pub(super) fn note(&mut self, name: &str, pool: Option<PoolNumber>) {
+    /// Records the message or command `name`, the pool of the lease that Kea gave, and whether a
+    /// client left its lease for another.
+    pub(super) fn note(&mut self, name: &str, pool: Option<PoolNumber>, has_left: bool) {
         let enders = ["RELEASE", "lease4-del", "lease4-wipe"];
+        self.has_ended |= has_left;
         self.has_ended |= enders.iter().any(|begin| name.starts_with(begin));
         self.has_ended |= name.starts_with("REQUEST") && pool.is_none();
         self.pools.extend(pool);

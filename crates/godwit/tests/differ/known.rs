@@ -9,6 +9,9 @@ use super::value::{self, Fields};
 use crate::common::manual::running_text;
 use crate::subjects::process::ServerMake;
 
+/// Maximum length of a label, in bytes (RFC 1035 §2.3.4).
+const LABEL_LENGTH_MAX: usize = 63;
+
 /// Difference with its verdict: one of a whole exchange, or of a field of some replies or leases.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,7 +32,8 @@ struct KnownKeaDifference {
     holds: BTreeMap<String, String>,
     /// Fields of Kea's reply, each with text that it contains. `^` is its beginning, `$` its end,
     /// and `none` means a reply without the field. `not UTF-8` means hexadecimal digits of bytes
-    /// that no name keeps, `not ASCII` any other characters.
+    /// that no name keeps, `not ASCII` any other characters, and `long label` hexadecimal digits of
+    /// a name with a label of more than 63 bytes.
     #[serde(default)]
     kea_has: BTreeMap<String, String>,
     /// End of the signature of the difference, with `reply`: the earlier events.
@@ -161,6 +165,10 @@ fn is_found(wanted: &str, text: &str) -> bool {
         "not UTF-8" => {
             let octets = value::octets(text, &value::Learned::new());
             octets.contains(&0) || std::str::from_utf8(&octets).is_err()
+        }
+        "long label" => {
+            let octets = value::octets(text, &value::Learned::new());
+            octets.split(|octet| *octet == b'.').any(|label| label.len() > LABEL_LENGTH_MAX)
         }
         wanted if wanted.contains('*') => is_like(text, wanted),
         wanted => format!("^{text}$").contains(wanted),

@@ -6,8 +6,18 @@ use serde_json::Value;
 
 use super::batch::Signature;
 use super::commands;
+use super::held::ClientMessage;
 use super::known::{DifferingField, KnownKeaDifferences};
 use super::value::{self, Fields};
+
+/// Begin of a signature about a lease that Kea has ended.
+const ONLY_GODWIT_HAS_A_LEASE: &str = "leases: only Godwit has one of state 0";
+
+/// End of such a signature if a command changed a reservation.
+const AFTER_RESERVATION: &str = ", after a change of reservations";
+
+/// End of such a signature if a client with a lease sent a SOLICIT.
+const AFTER_SOLICIT: &str = ", after a SOLICIT";
 
 /// Returns the leases of each of `count` sequences, whose subnets have two identifiers each.
 ///
@@ -68,4 +78,19 @@ pub(super) fn signature(
         }
     }
     None
+}
+
+/// Returns the end of a signature about a lease that Kea has ended: the reason in the messages and
+/// commands of the sequence.
+pub(super) fn reason(text: &str, sent: &[ClientMessage]) -> &'static str {
+    let has = |begin: &str| sent.iter().any(|sent| sent.name.starts_with(begin));
+    if !text.starts_with(ONLY_GODWIT_HAS_A_LEASE) {
+        ""
+    } else if has("reservation-add") || has("reservation-del") {
+        AFTER_RESERVATION
+    } else if has("SOLICIT again") {
+        AFTER_SOLICIT
+    } else {
+        ""
+    }
 }

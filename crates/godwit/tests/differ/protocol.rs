@@ -7,6 +7,33 @@ use serde_json::Value;
 use super::held::{ClientMessage, PoolNumber};
 use super::value::{Fields, Learned};
 
+/// Part of a sequence up to a message in whose replies the servers differ.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SequenceHistory<'a> {
+    /// Global settings of the sequence's batch.
+    pub(super) globals: &'a Value,
+    /// Subnet or shared network of the sequence.
+    pub(super) scope: &'a Value,
+    /// All steps of the sequence.
+    pub(super) steps: &'a [Value],
+    /// Messages and commands up to that message.
+    pub(super) sent: &'a [ClientMessage],
+    /// Godwit's replies to them.
+    pub(super) answers: &'a [Option<Fields>],
+    /// Kea's reply to the last of them.
+    pub(super) theirs: &'a Fields,
+}
+
+/// Comparison of the addresses and prefixes that both servers give in reply to a message.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ChoiceComparison {
+    /// True if those that Godwit gives and Kea does not are free for the client, and those are not
+    /// that Godwit withdraws and Kea gives.
+    pub(super) gives_free_ones: bool,
+    /// True if Kea gives some that Godwit does not, and all of these are taken.
+    pub(super) lacks_taken_ones: bool,
+}
+
 /// Protocol of a family.
 ///
 /// A sequence does not say where it is played. Its texts have marks such as `@mac1`, which are
@@ -100,6 +127,12 @@ pub(super) trait DifferProtocol: Sync {
     /// `relay` names.
     fn is_from_another_subnet(&self, _relay: &Value, _reply: &Fields) -> bool {
         false
+    }
+
+    /// Returns the comparison of the addresses and prefixes in the last replies of both servers; by
+    /// default nothing is known about them.
+    fn compare_choices(&self, _history: &SequenceHistory<'_>) -> ChoiceComparison {
+        ChoiceComparison::default()
     }
 
     /// Returns the field of the lifetime that has to be longer than that in `field`.

@@ -170,17 +170,18 @@ pub(super) fn client_message(message: &[u8], was_offered: bool) -> ClientMessage
     }
 }
 
-/// Returns true if a label of an option 81, in hexadecimal digits, contains a dot.
+/// Returns true if a label of an option 81, in hexadecimal digits, contains a dot, or makes one of
+/// the dot behind it by its backslash.
 fn has_dot_in_label(value: &str) -> bool {
     let octets = octets(value, &Learned::new());
     let [flags, _, _, rest @ ..] = &*octets else { return false };
     let mut rest = rest;
     if flags & 4 == 0 {
-        return false;
+        return rest.windows(2).any(|two| two == b"\\.");
     }
     while let [len, labels @ ..] = rest {
         let (label, after) = labels.split_at(labels.len().min(usize::from(*len)));
-        if label.contains(&b'.') {
+        if label.contains(&b'.') || label.ends_with(b"\\") {
             return true;
         }
         rest = after;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::choices::CLIENTS;
 use super::held::{ClientMessage, PoolNumber};
-use super::protocol::DifferProtocol;
+use super::protocol::{ChoiceComparison, DifferProtocol, SequenceHistory};
 use super::value::{Fields, Learned};
 
 /// Number of links of DHCPv4 without relay agents, and of sequences at a time.
@@ -258,6 +258,10 @@ impl DifferProtocol for V4Direct {
         leased: &str,
     ) -> bool {
         RelayedDhcp4.is_reserved_for_it(scope, client_message, leased)
+    }
+
+    fn compare_choices(&self, history: &SequenceHistory<'_>) -> ChoiceComparison {
+        RelayedDhcp4.compare_choices(history)
     }
 
     fn longer_lifetime(&self, field: &str) -> Option<&'static str> {

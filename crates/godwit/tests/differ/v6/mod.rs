@@ -7,6 +7,7 @@
 
 mod commands;
 mod fields;
+mod free;
 mod generate;
 mod messages;
 mod steps;
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::choices::CLIENTS;
 use super::held::ClientMessage;
-use super::protocol::DifferProtocol;
+use super::protocol::{ChoiceComparison, DifferProtocol, SequenceHistory};
 use super::value::{Fields, Learned, hex};
 
 /// Number of DHCPv6 links with clients on them, and of sequences at a time.
@@ -72,11 +73,15 @@ fn colons(octets: &[u8]) -> String {
     pairs.join(":")
 }
 
+/// Returns the subnets in the scope of a sequence.
+fn subnets(scope: &Value) -> &[Value] {
+    let subnets = scope["subnet6"].as_array();
+    subnets.map_or_else(|| std::slice::from_ref(scope), Vec::as_slice)
+}
+
 /// Returns the reservations of all subnets in the scope of a sequence.
 fn hosts(scope: &Value) -> impl Iterator<Item = &Value> {
-    let subnets = scope["subnet6"].as_array();
-    let subnets = subnets.map_or_else(|| std::slice::from_ref(scope), Vec::as_slice);
-    subnets.iter().filter_map(|subnet| subnet["reservations"].as_array()).flatten()
+    subnets(scope).iter().filter_map(|subnet| subnet["reservations"].as_array()).flatten()
 }
 
 impl DifferProtocol for Dhcpv6 {
@@ -235,6 +240,10 @@ impl DifferProtocol for Dhcpv6 {
         let link = relay[0]["link"].as_str().and_then(|link| link.strip_prefix("@:"));
         let selected = u16::from(link.is_some_and(|link| link.starts_with('1')));
         messages::given_numbers(reply).any(|number| number != selected)
+    }
+
+    fn compare_choices(&self, history: &SequenceHistory<'_>) -> ChoiceComparison {
+        free::compare_choices(history)
     }
 
     fn lifetime_fields(&self) -> &'static [&'static str] {

@@ -1,0 +1,223 @@
+//! Check of a reply that gives other addresses or prefixes than Kea's: they must be free for the
+//! client. Which free ones a client gets depends on earlier messages, in another way in each
+//! server.
+
+use std::net::Ipv6Addr;
+
+use base::address_bits::AddressBits;
+use serde_json::Value;
+
+use super::super::commands::RESULT;
+use super::super::held::ClientMessage;
+use super::super::protocol::{ChoiceComparison, SequenceHistory};
+use super::super::value::Fields;
+
+/// Type of a REPLY, as text (RFC 9915 §7.3).
+const REPLY: &str = "7";
+
+/// First and last address of a lease, a reservation or a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct AddressRange {
+    first: u128,
+    last: u128,
+}
+
+impl AddressRange {
+    /// Reads an address, a prefix with its length behind a slash, or the first and last address
+    /// with a hyphen between them.
+    fn read(text: &str) -> Option<Self> {
+        let address = |text: &str| text.trim().parse().ok().map(Ipv6Addr::to_bits);
+        if let Some((first, last)) = text.split_once(" - ") {
+            return Some(Self { first: address(first)?, last: address(last)? });
+        }
+        let (start, len) = text.split_once('/').unwrap_or((text, "128"));
+        let (first, last) = address(start)?.bounds(len.parse().ok()?);
+        Some(Self { first, last })
+    }
+
+    const fn overlaps(self, other: Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+
+    const fn contains(self, other: Self) -> bool {
+        self.first <= other.first && other.last <= self.last
+    }
+}
+
+/// Address or prefix in a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct GivenItem {
+    /// Kind and IAID of its association.
+    association: String,
+    range: AddressRange,
+    /// True if its lifetimes are 0.
+    is_withdrawn: bool,
+}
+
+/// Returns the addresses and prefixes in a reply.
+fn items(reply: &Fields) -> Vec<GivenItem> {
+    let mut items = Vec::new();
+    for (kind, resources) in [("na", "addresses"), ("pd", "prefixes")] {
+        let lists = [resources, "lifetimes", "iaids"].map(|name| {
+            let text = reply.get(&format!("{kind} {name}")).map_or("", String::as_str);
+            text.split(", ").map(str::to_owned).collect::<Vec<_>>()
+        });
+        let [resources, lifetimes, iaids] = lists;
+        for ((resources, lifetimes), iaid) in resources.iter().zip(&lifetimes).zip(&iaids) {
+            for (resource, lifetime) in resources.split(' ').zip(lifetimes.split(' ')) {
+                items.extend(AddressRange::read(resource).map(|range| GivenItem {
+                    association: format!("{kind} {iaid}"),
+                    range,
+                    is_withdrawn: lifetime == "0/0",
+                }));
+            }
+        }
+    }
+    items
+}
+
+/// Returns the ranges of a reservation.
+fn reserved_ranges(host: &Value) -> impl Iterator<Item = AddressRange> {
+    let lists = ["ip-addresses", "prefixes"].into_iter();
+    let texts = lists.filter_map(|name| host[name].as_array()).flatten();
+    texts.filter_map(|text| AddressRange::read(text.as_str()?))
+}
+
+/// Returns true if a reservation is of the client with the identifiers of `message`.
+fn is_own(host: &Value, message: &ClientMessage) -> bool {
+    let mut keys = ["hw-address", "duid"].iter().filter_map(|kind| host[*kind].as_str());
+    keys.any(|key| message.host_identifiers.iter().any(|own| own == key))
+}
+
+/// Returns the ranges of the pools in the scope of a sequence.
+fn pool_ranges(scope: &Value) -> Vec<AddressRange> {
+    let mut ranges = Vec::new();
+    for subnet in super::subnets(scope) {
+        for pool in subnet["pools"].as_array().into_iter().flatten() {
+            ranges.extend(pool["pool"].as_str().and_then(AddressRange::read));
+        }
+        for pool in subnet["pd-pools"].as_array().into_iter().flatten() {
+            let start = pool["prefix"].as_str().unwrap_or_default();
+            ranges.extend(AddressRange::read(&format!("{start}/{}", pool["prefix-len"])));
+        }
+    }
+    ranges
+}
+
+/// Returns the ranges that commands before the last message gave to leases, or reserved for other
+/// clients than that of `message`.
+fn commanded_ranges(history: &SequenceHistory<'_>, message: &ClientMessage) -> Vec<AddressRange> {
+    let mut ranges = Vec::new();
+    for (step, answer) in history.steps.iter().zip(history.answers) {
+        let result = answer.as_ref().and_then(|answer| answer.get(RESULT));
+        if result.is_none_or(|result| result != "0") {
+            continue;
+        }
+        let arguments = &step["arguments"];
+        match step["command"].as_str() {
+            Some("lease6-add" | "lease6-update") => {
+                let address = arguments["ip-address"].as_str().unwrap_or_default();
+                let len = arguments["prefix-len"].as_u64().unwrap_or(128);
+                ranges.extend(AddressRange::read(&format!("{address}/{len}")));
+            }
+            Some("reservation-add") if !is_own(&arguments["reservation"], message) => {
+                ranges.extend(reserved_ranges(&arguments["reservation"]));
+            }
+            _ => {}
+        }
+    }
+    ranges
+}
+
+/// Ranges that matter for the reply to a client's message.
+#[derive(Debug, Default)]
+struct SequenceRanges {
+    /// Ranges leased, offered or reserved to other clients, or declined.
+    taken: Vec<AddressRange>,
+    /// Leases and offers of the client itself.
+    own: Vec<GivenItem>,
+    /// Pools, and reservations of the client.
+    allowed: Vec<AddressRange>,
+}
+
+impl SequenceRanges {
+    /// Collects the ranges from the part of the sequence before its last message, `message`.
+    fn collect(history: &SequenceHistory<'_>, message: &ClientMessage) -> Self {
+        let earlier = history.answers.len() - 1;
+        let (reserved, others_reserved): (Vec<&Value>, Vec<&Value>) =
+            super::hosts(history.scope).partition(|host| is_own(host, message));
+        let mut ranges = Self {
+            taken: commanded_ranges(history, message),
+            own: Vec::new(),
+            allowed: pool_ranges(history.scope),
+        };
+        let promise = "\"reservations-out-of-pool\":true";
+        let has_promise = |value: &Value| value.to_string().contains(promise);
+        if !has_promise(history.globals) && !has_promise(history.scope) {
+            ranges.taken.extend(others_reserved.into_iter().flat_map(reserved_ranges));
+        }
+        ranges.allowed.extend(reserved.into_iter().flat_map(reserved_ranges));
+        let mut leased = Vec::new();
+        let mut others: Vec<(&ClientMessage, GivenItem)> = Vec::new();
+        for (sent, answer) in history.sent.iter().zip(history.answers).take(earlier) {
+            let is_same = |other: &ClientMessage| other.host_identifiers == sent.host_identifiers;
+            if sent.is_release {
+                others.retain(|(client, _)| !is_same(client));
+            }
+            let given = answer.as_ref().map(items).unwrap_or_default();
+            if is_same(message) {
+                if sent.name.starts_with("DECLINE na") {
+                    ranges.taken.append(&mut leased);
+                }
+                let addresses = given.iter().filter(|item| item.association.starts_with("na"));
+                let is_lease = answer
+                    .as_ref()
+                    .is_some_and(|answer| answer.get("type").is_some_and(|kind| kind == REPLY));
+                leased.extend(addresses.filter(|_| is_lease).map(|item| item.range));
+                ranges.own.extend(given);
+            } else {
+                let given = given.into_iter().filter(|item| !item.is_withdrawn);
+                others.extend(given.map(|item| (sent, item)));
+            }
+        }
+        ranges.taken.extend(others.iter().map(|(_, item)| item.range));
+        ranges
+    }
+
+    fn is_free(&self, range: AddressRange) -> bool {
+        !self.taken.iter().any(|taken| taken.overlaps(range))
+    }
+
+    /// Returns true if a lease, an offer or an item of `reply` for another association of the
+    /// client overlaps `item`.
+    fn is_elsewhere(&self, item: &GivenItem, reply: &[GivenItem]) -> bool {
+        let mut all = self.own.iter().chain(reply);
+        all.any(|other| other.association != item.association && other.range.overlaps(item.range))
+    }
+}
+
+/// Returns the comparison of the last replies of both servers: whether what Godwit gives and Kea
+/// does not is free for the client, and what it withdraws and Kea gives is not; and whether what
+/// Kea gives and Godwit does not is taken.
+pub(super) fn compare_choices(history: &SequenceHistory<'_>) -> ChoiceComparison {
+    let (Some(message), Some(Some(reply))) = (history.sent.last(), history.answers.last()) else {
+        return ChoiceComparison::default();
+    };
+    let ranges = SequenceRanges::collect(history, message);
+    let (ours, theirs) = (items(reply), items(history.theirs));
+    let is_given = |items: &[GivenItem], item: &GivenItem| {
+        items.iter().any(|other| other.range == item.range && !other.is_withdrawn)
+    };
+    let gives_free_ones = ours.iter().all(|item| {
+        if is_given(&theirs, item) {
+            let is_taken = || ranges.is_elsewhere(item, &ours) || !ranges.is_free(item.range);
+            return !item.is_withdrawn || is_taken();
+        }
+        let is_allowed = ranges.allowed.iter().any(|range| range.contains(item.range));
+        item.is_withdrawn || is_allowed && ranges.is_free(item.range)
+    });
+    let mut kea_alone = theirs.iter().filter(|item| !item.is_withdrawn && !is_given(&ours, item));
+    let lacks_taken_ones = kea_alone.clone().next().is_some()
+        && kea_alone.all(|item| !ranges.is_free(item.range) || ranges.is_elsewhere(item, &ours));
+    ChoiceComparison { gives_free_ones, lacks_taken_ones }
+}
