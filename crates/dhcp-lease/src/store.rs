@@ -9,6 +9,7 @@ use crate::contract::{
     Receipt, SlotOccupancy, SweepCounts,
 };
 use crate::family::PoolIndex;
+use crate::lease::{Lease, RowView};
 use crate::pool::{Allocator, PoolSet};
 use crate::table::LeaseTable;
 use crate::table::commit_epochs::CommitEpochs;
@@ -142,7 +143,7 @@ impl<F: TableFamily> TableShard<F> {
         changes: &[ChangeOf<'_, F>],
         row_epoch: u64,
         settled_epoch: u64,
-        log: &mut dyn FnMut(F::Row<'_>),
+        log: &mut dyn FnMut(RowView<'_, F>),
     ) -> Result<Receipt, CommitRefusal> {
         let receipt = self.table.apply(now, changes, row_epoch, settled_epoch, log)?;
         for change in changes {
@@ -241,7 +242,7 @@ impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
         self.shard.table().sweep_logged(now, &sweep, &mut |_| {})
     }
 
-    fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
+    fn put(&mut self, lease: &Lease<F>, mode: PutMode) -> Result<Receipt, PutRefusal> {
         self.shard.table().put(lease, mode, UNLOGGED, &mut |_| {})
     }
 

@@ -101,7 +101,7 @@ fn a_renewal_keeps_what_only_the_file_knew<F: SampleFamily>() {
         let current = slot(&table, &pools, START, 0x0a00_0000).unwrap();
         let action = Action::Lease(F::terms(10, 2, hostname));
         let changes = [change(number, &current, action)];
-        table.apply(now, &changes, 0, 0, &mut |row| rows.push(F::to_lease(&row))).unwrap();
+        table.apply(now, &changes, 0, 0, &mut |row| rows.push(row.to_lease())).unwrap();
     }
     let renewed =
         SampleLease { valid_lifetime_s: 10, subnet_id: 2, pool_id: 0, hostname: "other", ..loaded };
@@ -125,7 +125,7 @@ fn a_released_row_names_the_client_that_releases<F: SampleFamily>() {
     let now = START.after_ns(7_000_000_000);
     table
         .apply(now, &[change(1, &leased, Action::Release)], 0, 0, &mut |row| {
-            rows.push(F::to_lease(&row));
+            rows.push(row.to_lease());
         })
         .unwrap();
     let row = F::sample(&rows[0]);

@@ -24,15 +24,16 @@ use crate::contract::{
     Action, Change, CommitRefusal, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, Receipt, SlotView,
 };
 use crate::family::{Family, PoolIndex};
+use crate::lease::LeaseTerms;
 use crate::pool::PoolSet;
 use crate::sample::SampleFamily;
 
 const START: Now = Now { mono_ns: 1_000_000_000, wall_us: 1_700_000_000_000_000 };
 const SECOND_NS: u64 = 1_000_000_000;
 
-type ActionOf<F> = Action<<F as Family>::Terms<'static>>;
+type ActionOf<F> = Action<LeaseTerms<'static, F>>;
 type ChangeBy<F> =
-    Change<<F as Family>::Identity<'static>, <F as Family>::Address, <F as Family>::Terms<'static>>;
+    Change<<F as Family>::Identity<'static>, <F as Family>::Address, LeaseTerms<'static, F>>;
 
 /// Makes a test for each family of functions that are generic over it.
 macro_rules! for_both_families {

@@ -17,7 +17,7 @@ use crate::family::PoolIndex;
 use crate::lease::LeaseState;
 use crate::pool::{Allocator, PoolSet};
 use crate::sample::{SampleFamily as _, SampleLease};
-use crate::v6::{IaIdentity, Lease, PoolSpec, Resource, ResourceKind, SlotView, V6};
+use crate::v6::{IaIdentity, Lease, LeaseTerms, PoolSpec, Resource, ResourceKind, SlotView, V6};
 
 /// Prefix length of the region that all resources lie in.
 const REGION_LEN: u8 = 114;
@@ -133,7 +133,7 @@ impl OverlapFixture {
         self.pools = self.table.configure(&pools, &self.reserved);
     }
 
-    fn action(&mut self) -> Action<<V6 as crate::Family>::Terms<'static>> {
+    fn action(&mut self) -> Action<LeaseTerms<'static>> {
         match self.random.below(3) {
             0 => Action::Hold { deadline_ns: self.now.mono_ns + 5 * SECOND_NS, subnet_id: 1 },
             _ => {
@@ -248,7 +248,7 @@ impl OverlapFixture {
             state: LeaseState::Assigned,
             user_context: "",
         };
-        Lease { resource, ..V6::lease(&sample) }
+        Lease { address: resource, ..V6::lease(&sample) }
     }
 
     /// Adds, replaces or deletes a lease, as an operator.

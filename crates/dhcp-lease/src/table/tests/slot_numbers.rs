@@ -71,7 +71,7 @@ pub(super) fn load(table: &LeaseTable, resource: Resource, who: u32) {
         state: LeaseState::Assigned,
         user_context: "",
     };
-    table.load(Lease { resource, ..V6::lease(&sample) });
+    table.load(Lease { address: resource, ..V6::lease(&sample) });
 }
 
 #[test]

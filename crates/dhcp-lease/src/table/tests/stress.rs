@@ -101,7 +101,7 @@ impl<F: SampleFamily> StressFixture<F> {
         let changes = [Change { identity, address, expected_version, action }];
         let outcome = self.table.apply(now, &changes, epoch, settled, &mut |row| {
             // Another thread may have reclaimed the last lease by a later clock.
-            self.ledger.note(&F::sample(&F::to_lease(&row)), self.now());
+            self.ledger.note(&F::sample(&row.to_lease()), self.now());
         });
         if outcome.is_ok()
             && matches!(action, Action::Decline { .. })
