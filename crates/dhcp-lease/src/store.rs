@@ -141,11 +141,10 @@ impl<F: TableFamily> TableShard<F> {
         &mut self,
         now: Now,
         changes: &[ChangeOf<'_, F>],
-        row_epoch: u64,
-        settled_epoch: u64,
+        epochs: CommitEpochs,
         log: &mut dyn FnMut(RowView<'_, F>),
     ) -> Result<Receipt, CommitRefusal> {
-        let receipt = self.table.apply(now, changes, row_epoch, settled_epoch, log)?;
+        let receipt = self.table.apply(now, changes, epochs, log)?;
         for change in changes {
             self.claims.retain(|&claim| claim != change.address);
         }
@@ -213,7 +212,7 @@ impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
     }
 
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, CommitRefusal> {
-        self.shard.apply(now, changes, SETTLED, SETTLED, &mut |_| {})
+        self.shard.apply(now, changes, UNLOGGED, &mut |_| {})
     }
 
     fn release_claim(&mut self, address: F::Address) {

@@ -184,7 +184,8 @@ impl<F: TableFamily> LeaseStore<F> for ManualStore<F> {
         let settled = self.settled_epoch();
         let mut rows = self.log.rows();
         let LoggedRows { open_epoch, logged } = &mut *rows;
-        let receipt = self.shard.apply(now, changes, *open_epoch, settled, &mut |row| {
+        let epochs = CommitEpochs { row_epoch: *open_epoch, settled_epoch: settled };
+        let receipt = self.shard.apply(now, changes, epochs, &mut |row| {
             logged.push(row.to_lease());
         })?;
         if receipt.row_epoch != 0 {

@@ -218,11 +218,10 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LeaseStore<F> for LoggedStore<F, J>
         }
         // The buffer is held over the change: the row must leave with the epoch that the slot gets.
         let mut buffer = self.log.buffer();
-        let epoch = buffer.epoch();
-        let settled_epoch = self.log.settled();
+        let epochs = CommitEpochs { row_epoch: buffer.epoch(), settled_epoch: self.log.settled() };
         let before = buffer.rows.len();
         let mut logged = changes.iter().filter(|change| change.action.is_logged());
-        let result = self.shard.apply(now, changes, epoch, settled_epoch, &mut |row| {
+        let result = self.shard.apply(now, changes, epochs, &mut |row| {
             let change = logged.next().expect("there is a row for each change that is logged");
             self.journal.append(Cause::Change(change), &row, &mut buffer);
         });

@@ -49,8 +49,8 @@ impl<'t, F: TableFamily> Guards<'t, F> {
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Applies all `changes` of slots or none (at most [`CHANGES_MAX`], distinct addresses), each
-    /// only if its slot has the expected version, no row after `settled_epoch`, and a use that
-    /// permits the action at `now`. Logged rows belong to `row_epoch`; the table gives them to
+    /// only if its slot has the expected version, no unsettled row by `epochs`, and a use that
+    /// permits the action at `now`. Logged rows belong to its row epoch; the table gives them to
     /// `log`, in the order of `changes`, while the slot is locked: `log` must not wait and must not
     /// use the table.
     ///
@@ -68,13 +68,12 @@ impl<F: TableFamily> LeaseTable<F> {
         &self,
         now: Now,
         changes: &[ChangeOf<'_, F>],
-        row_epoch: u64,
-        settled_epoch: u64,
+        epochs: CommitEpochs,
         log: &mut dyn FnMut(RowView<'_, F>),
     ) -> Result<Receipt, CommitRefusal> {
         assert!(changes.len() <= CHANGES_MAX, "a commit has at most {CHANGES_MAX} changes");
         let timed = self.check_clock(now);
-        let commit = Commit { now: timed.now, timed, row_epoch, settled_epoch };
+        let commit = Commit { now: timed.now, timed, epochs };
         if let [change] = changes {
             let slot_number = self.slot_number_for(change).ok_or(CommitRefusal::NoSuchSlot)?;
             let mut stripe = self.lock_of(slot_number);
@@ -132,13 +131,12 @@ impl<F: TableFamily> LeaseTable<F> {
 struct Commit {
     now: Now,
     timed: ClockReading,
-    row_epoch: u64,
-    settled_epoch: u64,
+    epochs: CommitEpochs,
 }
 
 impl Commit {
     const fn receipt(&self, is_logged: bool) -> Receipt {
-        Receipt { row_epoch: if is_logged { self.row_epoch } else { 0 } }
+        Receipt { row_epoch: if is_logged { self.epochs.row_epoch } else { 0 } }
     }
 
     /// Checks that `change` may be made to its slot. Returns the id of its slot, unless the slot is
@@ -166,13 +164,13 @@ impl Commit {
         if slot.version != change.expected_version {
             return Err(CommitRefusal::Stale);
         }
-        if slot.row_epoch > self.settled_epoch {
+        if slot.row_epoch > self.epochs.settled_epoch {
             return Err(CommitRefusal::Unsettled(slot.row_epoch));
         }
         let is_mine =
             || slot.family_fields.has_client() && slot.family_fields.is_owned_by(&change.identity);
         let is_over = || slot.expires_s() <= self.now.wall_s();
-        let fits = match (change.action, slot.occupancy_at(self.settled_epoch)) {
+        let fits = match (change.action, slot.occupancy_at(self.epochs.settled_epoch)) {
             // The last client that registers an address is the one that uses it.
             (Action::Register(_), SlotOccupancy::Leased)
                 if slot.marks.state() == LeaseState::Registered =>
@@ -305,7 +303,7 @@ impl Commit {
             slot.valid_lifetime_s = terms.valid_lifetime_s;
             slot.subnet_id = terms.subnet_id;
             slot.pool_id = terms.pool_id;
-            slot.row_epoch = self.row_epoch;
+            slot.row_epoch = self.epochs.row_epoch;
             slot.marks.set_state(state);
             slot.set_text(terms);
             F::set_extra(slot, &terms.extra);
@@ -342,8 +340,7 @@ impl Commit {
         slot.family_fields.end_term();
         let row_state = if is_remembered { LeaseState::Released } else { slot.marks.state() };
         log(slot.row(row_state));
-        let Self { row_epoch, settled_epoch, .. } = *self;
-        stripe.free_when_settled(id, CommitEpochs { row_epoch, settled_epoch }, |slot| {
+        stripe.free_when_settled(id, self.epochs, |slot| {
             let past = if is_remembered { LeaseState::Released } else { LeaseState::Assigned };
             slot.marks.set_state(past);
         });
@@ -360,7 +357,7 @@ impl Commit {
         stripe.transition(id, SlotOccupancy::Declined, |slot| {
             slot.cltt_s = self.now.wall_s();
             slot.valid_lifetime_s = probation_s;
-            slot.row_epoch = self.row_epoch;
+            slot.row_epoch = self.epochs.row_epoch;
             slot.marks.set_state(LeaseState::Declined);
         });
     }

@@ -20,6 +20,7 @@ mod wheel;
 use base::Now;
 
 use super::LeaseTable;
+use super::commit_epochs::CommitEpochs;
 use crate::contract::{
     Action, Change, CommitRefusal, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, Receipt, SlotView,
 };
@@ -30,6 +31,8 @@ use crate::sample::SampleFamily;
 
 const START: Now = Now { mono_ns: 1_000_000_000, wall_us: 1_700_000_000_000_000 };
 const SECOND_NS: u64 = 1_000_000_000;
+/// Epochs of a change whose lease row is settled at once.
+const SETTLED: CommitEpochs = CommitEpochs { row_epoch: 0, settled_epoch: 0 };
 
 type ActionOf<F> = Action<LeaseTerms<'static, F>>;
 type ChangeBy<F> =
@@ -114,5 +117,5 @@ fn commit<F: SampleFamily>(
     slot: &SlotView<F>,
     action: ActionOf<F>,
 ) -> Result<Receipt, CommitRefusal> {
-    table.apply(now, &[change(who, slot, action)], 0, 0, &mut |_| {})
+    table.apply(now, &[change(who, slot, action)], SETTLED, &mut |_| {})
 }

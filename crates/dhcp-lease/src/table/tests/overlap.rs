@@ -9,7 +9,7 @@ use base::{Now, Random};
 use super::super::commit_epochs::CommitEpochs;
 use super::super::table_family::SlotNumberMap as _;
 use super::super::{LeaseTable, STRIPES};
-use super::{SECOND_NS, START};
+use super::{SECOND_NS, SETTLED, START};
 use crate::contract::{
     Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, PutMode, PutRefusal, SlotOccupancy,
 };
@@ -147,7 +147,7 @@ impl OverlapFixture {
         let action = self.action();
         let (address, expected_version) = (slot.address, slot.version);
         let change = Change { identity, address, expected_version, action };
-        self.table.apply(self.now, &[change], 0, 0, &mut |_| {}).is_ok()
+        self.table.apply(self.now, &[change], SETTLED, &mut |_| {}).is_ok()
     }
 
     /// Requests, as a client, a resource of its own choice.
@@ -181,7 +181,7 @@ impl OverlapFixture {
             let (address, expected_version) = (slot.address, slot.version);
             changes.push(Change { identity, address, expected_version, action });
         }
-        let _ = self.table.apply(self.now, &changes, 0, 0, &mut |_| {});
+        let _ = self.table.apply(self.now, &changes, SETTLED, &mut |_| {});
     }
 
     /// Renews or releases a client's own resource.
@@ -196,7 +196,9 @@ impl OverlapFixture {
                     let (address, expected_version) = (slot.address, slot.version);
                     let action = Action::Release;
                     let change = Change { identity, address, expected_version, action };
-                    self.table.apply(self.now, &[change], 0, 0, &mut |_| {}).expect("it is leased");
+                    self.table
+                        .apply(self.now, &[change], SETTLED, &mut |_| {})
+                        .expect("it is leased");
                 }
             }
         }

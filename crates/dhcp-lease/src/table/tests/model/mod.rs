@@ -182,9 +182,12 @@ impl<F: Modelled> ModelRun<F> {
         self.random.shuffle(&mut changes);
         let mut rows = Vec::new();
         let (now, open, settled) = (self.model.now, self.model.open, self.model.settled);
-        let got = self
-            .table
-            .apply(now, &changes, open, settled, &mut |row| rows.push(F::sample(&row.to_lease())));
+        let got = self.table.apply(
+            now,
+            &changes,
+            CommitEpochs { row_epoch: open, settled_epoch: settled },
+            &mut |row| rows.push(F::sample(&row.to_lease())),
+        );
         let expected = self.model.commit(who, &changes);
         assert_eq!(got, expected.as_ref().map(|(receipt, _)| *receipt).map_err(|refusal| *refusal));
         assert!(rows.iter().all(|row| row.cltt_s == now.wall_s()));
