@@ -5,7 +5,7 @@ use core::net::IpAddr;
 
 use base::Now;
 use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook, Severity};
-use dhcp_lease::{ClientKey, PutMode};
+use dhcp_lease::{ClientKey, Lease, PutMode};
 use serde_json::Value;
 
 use crate::answer::{CommandAnswer, ResultCode};
@@ -144,20 +144,20 @@ pub trait CommandBackend {
 /// durable as any, and counts in the statistics like a client's.
 pub trait LeaseAdministration<F: CommandFamily> {
     /// Returns the lease of the address `ip` of the given kind; for a prefix, of any length.
-    fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<F::Lease>;
+    fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<Lease<F>>;
     /// Returns up to `limit` leases of any kind, ascending by address, after the address `after`,
     /// or from the first lease if `after` is `None`.
-    fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<F::Lease>;
+    fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<Lease<F>>;
     /// Returns every lease of the client with the identifier `key`, ascending by address.
-    fn client_leases(&self, key: ClientKey<'_>) -> Vec<F::Lease>;
+    fn client_leases(&self, key: ClientKey<'_>) -> Vec<Lease<F>>;
     /// Calls `visit` with every lease, ascending by address.
-    fn for_each(&self, visit: &mut dyn FnMut(&F::Lease));
+    fn for_each(&self, visit: &mut dyn FnMut(&Lease<F>));
     /// Stores `lease` as `mode` demands: as a new one, instead of one that exists, or either.
     ///
     /// # Errors
     ///
     /// Returns the reason why the lease was not stored; nothing has changed.
-    fn put(&mut self, lease: F::Lease, mode: PutMode) -> Result<(), PutFailure>;
+    fn put(&mut self, lease: Lease<F>, mode: PutMode) -> Result<(), PutFailure>;
     /// Deletes the lease of `address`; returns true if there was one.
     ///
     /// # Errors

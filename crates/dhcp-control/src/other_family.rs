@@ -8,7 +8,7 @@ use core::net::IpAddr;
 
 use base::Now;
 use dhcp_config::{ExtendedInfoChecks, Hook};
-use dhcp_lease::{ClientKey, PutMode};
+use dhcp_lease::{ClientKey, Lease, PutMode};
 use serde_json::{Value, json};
 
 use crate::backend::{
@@ -138,21 +138,21 @@ impl<F: CommandFamily> CommandBackend for EmptyServer<F> {
 }
 
 impl<F: CommandFamily> LeaseAdministration<F> for EmptyServer<F> {
-    fn find(&self, _ip: F::Ip, _kind: F::Kind) -> Option<F::Lease> {
+    fn find(&self, _ip: F::Ip, _kind: F::Kind) -> Option<Lease<F>> {
         None
     }
 
-    fn page(&self, _after: Option<F::Ip>, _limit: usize) -> Vec<F::Lease> {
+    fn page(&self, _after: Option<F::Ip>, _limit: usize) -> Vec<Lease<F>> {
         Vec::new()
     }
 
-    fn client_leases(&self, _key: ClientKey<'_>) -> Vec<F::Lease> {
+    fn client_leases(&self, _key: ClientKey<'_>) -> Vec<Lease<F>> {
         Vec::new()
     }
 
-    fn for_each(&self, _visit: &mut dyn FnMut(&F::Lease)) {}
+    fn for_each(&self, _visit: &mut dyn FnMut(&Lease<F>)) {}
 
-    fn put(&mut self, _lease: F::Lease, _mode: PutMode) -> Result<(), PutFailure> {
+    fn put(&mut self, _lease: Lease<F>, _mode: PutMode) -> Result<(), PutFailure> {
         Err(PutFailure::Failed(Self::refusal()))
     }
 

@@ -233,7 +233,7 @@ fn client_identifiers_are_kept_only_where_they_count() {
         // The server echoes the identifier in any case (RFC 6842).
         assert_eq!(ack.client_id().unwrap(), *b"\x00a");
         let rows = server.log.take_rows();
-        assert_eq!(rows[0].client_id.is_some(), is_stored, "{keys}");
+        assert_eq!(rows[0].client.client_id.is_some(), is_stored, "{keys}");
         // Another identifier from the same interface is another client only where identifiers
         // count.
         let offer = server.ask(&with_id(discover(1), b"\x00b"));
@@ -449,8 +449,8 @@ fn a_row_that_the_store_cannot_read_refuses_no_client_its_address() {
         lease.cltt_s = 0;
         lease.state = LeaseState::Declined;
         lease.valid_lifetime_s = INFINITE_LIFETIME_S;
-        lease.hardware = HardwareAddress::default();
-        lease.client_id = None;
+        lease.client.hardware = HardwareAddress::default();
+        lease.client.client_id = None;
         server.table.load(lease);
         let messages = [
             request(1).from(leased),

@@ -431,12 +431,12 @@ fn the_operators_expression_tells_hosts_and_takes_the_place_of_client_identifier
     let octets = server.ask(&from_port(request(1).requested(address(77)).server(SERVER)));
     assert_eq!(leased_address(&octets), address(77));
     let row = server.log.take_rows().remove(0);
-    assert_eq!(row.client_id.unwrap().octets(), b"\x00own");
+    assert_eq!(row.client.client_id.unwrap().octets(), b"\x00own");
     let mut server = Server::new(&configuration(&keys(true), host));
     let octets = server.ask(&from_port(request(1).requested(address(77)).server(SERVER)));
     assert_eq!(Message::parse(&octets).unwrap().client_id().unwrap(), *b"\x00own");
     let row = server.log.take_rows().remove(0);
-    assert_eq!(row.client_id.unwrap().octets(), b"\x00port7");
+    assert_eq!(row.client.client_id.unwrap().octets(), b"\x00port7");
     // Another device at the port is the same client, and the old one elsewhere is not.
     assert_eq!(leased_address(&server.ask(&from_port(discover(2)))), address(77));
     let moved = discover(1).option(option::CLIENT_ID, b"\x00own");

@@ -165,14 +165,15 @@ struct Books {
 impl Books {
     fn commit(&mut self, rows: Vec<Lease>, now_s: u64) {
         for row in &rows {
-            let before = self.settled.get(&row.resource);
+            let before = self.settled.get(&row.address);
             let is_owned = before.is_some_and(|before| {
                 before.state == LeaseState::Assigned
                     && before.expires_s() > now_s
-                    && (&before.duid, before.iaid) != (&row.duid, row.iaid)
+                    && (&before.client.duid, before.client.iaid)
+                        != (&row.client.duid, row.client.iaid)
             });
             assert!(!is_owned || row.state == LeaseState::Declined, "{row:?} takes {before:?}");
-            let is_twice = self.pending.iter().any(|other| other.resource == row.resource);
+            let is_twice = self.pending.iter().any(|other| other.address == row.address);
             assert!(!is_twice, "{row:?} overtakes a row of its own");
             self.pending.push(row.clone());
         }
@@ -180,7 +181,7 @@ impl Books {
 
     fn settle(&mut self) {
         for row in self.pending.drain(..) {
-            self.settled.insert(row.resource, row);
+            self.settled.insert(row.address, row);
         }
     }
 
@@ -199,8 +200,8 @@ impl Books {
             for (resource, valid_s) in addresses.chain(prefixes).filter(|&(_, valid)| valid > 0) {
                 let lease = self.settled.get(&resource).expect("it is in the log");
                 assert_eq!(lease.state, LeaseState::Assigned);
-                assert_eq!(Some(lease.duid.octets()), message.client_id(), "{resource}");
-                assert_eq!(lease.iaid, ia.iaid);
+                assert_eq!(Some(lease.client.duid.octets()), message.client_id(), "{resource}");
+                assert_eq!(lease.client.iaid, ia.iaid);
                 assert!(lease.expires_s() + 10 >= now_s + u64::from(valid_s), "{resource}");
                 acknowledged += 1;
             }

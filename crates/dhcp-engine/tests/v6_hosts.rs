@@ -48,7 +48,7 @@ fn renew(n: u16, address: Ipv6Addr) -> Dhcp6MessageBuilder {
 fn lease(server: &Server, address: Ipv6Addr) -> Lease {
     let mut stored = None;
     server.table.for_each_lease(|lease| {
-        if lease.resource == Resource::address(address) {
+        if lease.address == Resource::address(address) {
             stored = Some(lease);
         }
     });
@@ -233,7 +233,10 @@ fn leases_may_be_kept_under_the_flexible_identifier() {
     let first = server.ask(&port(request(1, address(0x12))));
     assert_eq!((first.leased(0), first.ias[0].iaid), (address(0x12), 1));
     let stored_lease = lease(&server, address(0x12));
-    assert_eq!((stored_lease.duid.octets(), stored_lease.iaid), (&b"\0\0port"[..], 0));
+    assert_eq!(
+        (stored_lease.client.duid.octets(), stored_lease.client.iaid),
+        (&b"\0\0port"[..], 0)
+    );
     // Another device at the same port has the same lease, and the reply has its own identifiers.
     let second = server.ask(&port(Dhcp6MessageBuilder::new(MessageType::Solicit, 2).na(9, &[])));
     assert_eq!((second.leased(0), second.ias[0].iaid), (address(0x12), 9));

@@ -47,7 +47,7 @@ fn check(server: &Server) -> Vec<Resource> {
     let mut leased = Vec::new();
     server.table.for_each_lease(|lease| {
         let is_running = lease.state == LeaseState::Assigned && lease.valid_lifetime_s > 0;
-        leased.extend(is_running.then_some(lease.resource));
+        leased.extend(is_running.then_some(lease.address));
     });
     for (at, &one) in leased.iter().enumerate() {
         let other = leased[..at].iter().find(|&&other| other.overlaps(one));
@@ -103,13 +103,13 @@ fn a_command_adds_no_lease_that_overlaps_one() {
     let existing = existing.expect("one is leased");
     for len in [48, 55, 57, 64, 128] {
         let other = Resource::prefix(leased_prefix.address, len);
-        let lease = dhcp_lease::v6::Lease { resource: other, ..existing.clone() };
+        let lease = dhcp_lease::v6::Lease { address: other, ..existing.clone() };
         for mode in [PutMode::Add, PutMode::Force] {
             assert_eq!(store.put(&lease, mode), Err(PutRefusal::Overlaps), "{other}");
         }
     }
     let inside =
-        dhcp_lease::v6::Lease { resource: Resource::address(leased_prefix.address), ..existing };
+        dhcp_lease::v6::Lease { address: Resource::address(leased_prefix.address), ..existing };
     assert_eq!(store.put(&inside, PutMode::Add), Err(PutRefusal::Overlaps));
     check(&server);
 }

@@ -56,13 +56,13 @@ fn an_address_is_registered_for_its_last_user() {
     assert_eq!(reply.option(option::CLIENTID), Some(&common::v6::duid(1)[..]));
     assert!(reply.option(option::SERVERID).is_some());
     let [lease] = &leases(&server)[..] else { panic!("one lease") };
-    assert_eq!((lease.resource.address, lease.state), (own, LeaseState::Registered));
-    assert_eq!((lease.preferred_lifetime_s, lease.valid_lifetime_s), (100, 200));
-    assert_eq!((&*lease.hostname, lease.iaid, lease.subnet_id), ("foo.", 0, 1));
+    assert_eq!((lease.address.address, lease.state), (own, LeaseState::Registered));
+    assert_eq!((lease.extra.preferred_lifetime_s, lease.valid_lifetime_s), (100, 200));
+    assert_eq!((&*lease.hostname, lease.client.iaid, lease.subnet_id), ("foo.", 0, 1));
 
     assert!(send(&mut server, own, &inform(2, own)).is_some());
     let [lease] = &leases(&server)[..] else { panic!("one lease") };
-    assert_eq!(lease.duid.octets(), common::v6::duid(2));
+    assert_eq!(lease.client.duid.octets(), common::v6::duid(2));
     assert_eq!(server.counters[0].sent_total(), 2);
 }
 

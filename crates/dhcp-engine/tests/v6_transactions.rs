@@ -52,9 +52,12 @@ fn an_exchange_leases_what_was_offered_and_a_client_keeps_it() {
     assert_eq!(server.lease(2), address(0x11));
     assert_eq!(server.lease(1), address(0x10));
     let rows = server.log.take_rows();
-    assert_eq!(rows[0].duid.octets(), duid(1));
-    assert_eq!((rows[0].iaid, rows[0].subnet_id, rows[0].preferred_lifetime_s), (1, 1, 600));
-    assert_eq!(rows[0].hardware.octets(), [2, 0, 0, 0, 0, 1]);
+    assert_eq!(rows[0].client.duid.octets(), duid(1));
+    assert_eq!(
+        (rows[0].client.iaid, rows[0].subnet_id, rows[0].extra.preferred_lifetime_s),
+        (1, 1, 600)
+    );
+    assert_eq!(rows[0].extra.hardware.octets(), [2, 0, 0, 0, 0, 1]);
     assert_eq!(rows.len(), 2, "the third exchange repeats a young lease");
 }
 

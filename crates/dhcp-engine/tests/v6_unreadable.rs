@@ -19,7 +19,7 @@ fn a_row_that_the_store_cannot_read_gives_no_client_something_else() {
         // This is the lease that the table has for such a row.
         lease.state = LeaseState::Declined;
         lease.valid_lifetime_s = INFINITE_LIFETIME_S;
-        lease.duid = ClientId::new(&[]);
+        lease.client.duid = ClientId::new(&[]);
         server.table.load(lease);
     }
     let kinds = [MessageType::Renew, MessageType::Request, MessageType::Rebind];

@@ -24,6 +24,7 @@ const TERMS: LeaseTerms<'static> = LeaseTerms {
     fqdn_rev: false,
     hostname: "",
     user_context: "",
+    extra: (),
 };
 
 struct FetchCommitShard<'p> {

@@ -13,7 +13,7 @@ use base::{Now, Prefetch};
 use foldhash::fast::FixedState;
 
 use crate::family::{Family, PoolIndex};
-use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
+use crate::lease::{Lease, LeaseState, LeaseTerms, expires_s};
 
 /// Use of the slot of an address or prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,11 +105,7 @@ impl<F: Family> SlotView<F> {
     /// infinite.
     #[must_use]
     pub const fn expires_s(&self) -> u64 {
-        if self.valid_lifetime_s == INFINITE_LIFETIME_S {
-            u64::MAX
-        } else {
-            self.cltt_s + self.valid_lifetime_s as u64
-        }
+        expires_s(self.cltt_s, self.valid_lifetime_s)
     }
 
     /// Returns true if another client could take the slot's address now: the slot is free, or its
@@ -212,7 +208,7 @@ pub struct Change<I, A, T> {
 
 /// Change of the slot of an address (or prefix) of family `F`.
 pub type ChangeOf<'a, F> =
-    Change<<F as Family>::Identity<'a>, <F as Family>::Address, <F as Family>::Terms<'a>>;
+    Change<<F as Family>::Identity<'a>, <F as Family>::Address, LeaseTerms<'a, F>>;
 
 /// Action on a slot by a change, for the client [`Change::identity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -410,7 +406,7 @@ pub trait LeaseStore<F: Family> {
     /// # Errors
     ///
     /// See [`PutRefusal`]; then nothing has changed.
-    fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal>;
+    fn put(&mut self, lease: &Lease<F>, mode: PutMode) -> Result<Receipt, PutRefusal>;
 
     /// Deletes the lease of `address`, in any state, and logs a row.
     ///

@@ -1,5 +1,6 @@
 //! Differences between the address families in the contract of leases: the leased resource, the
-//! client's identity, and the fields of a lease. All other code is written once over [`Family`].
+//! client, and the fields that leases of only one family have. All other code is written once over
+//! [`Family`].
 
 use core::fmt::{Debug, Display};
 use core::hash::Hash;
@@ -12,16 +13,19 @@ pub struct PoolIndex(pub u32);
 pub trait Family: Copy + Eq + Debug + Default + Send + Sync + 'static {
     /// Type of a leased resource: an address, in DHCPv6 also a delegated prefix.
     type Address: Copy + Ord + Hash + Debug + Display + Send + Sync + 'static;
+    /// Type of the kind of a leased resource: `()` in DHCPv4, in DHCPv6 address or prefix.
+    type Kind: Copy + Ord + Debug + Send + Sync;
     /// Type of the identity of the requesting client, borrowed from the message.
     type Identity<'a>: Copy + Eq + Debug;
-    /// Type of the terms of a new or renewed lease.
-    type Terms<'a>: Copy + Eq + Debug;
+    /// Type of the identifiers of a lease's client, as stored; the default is no client.
+    type LeaseClient: Clone + Eq + Debug + Default + Send + Sync + 'static;
+    /// Type of the fields of a lease that only this family has.
+    type LeaseExtra: Copy + Eq + Debug + Default + Send + Sync + 'static;
     /// Type of the fields of a fetched slot that only this family has.
     type Detail: Copy + Eq + Debug + Default + Send + Sync;
-    /// Type of a lease as a value.
-    type Lease: Clone + Eq + Debug + Send + Sync + 'static;
-    /// Type of the columns of a changed lease, borrowed from its slot.
-    type Row<'a>: Copy + Debug;
     /// Type of the pools of one configuration snapshot.
     type PoolSet: Debug + Send + Sync + 'static;
+
+    /// Returns the kind of resource that `address` is.
+    fn kind(address: Self::Address) -> Self::Kind;
 }

@@ -110,6 +110,13 @@ impl ClientId {
     }
 }
 
+/// Identifier without bytes: no client.
+impl Default for ClientId {
+    fn default() -> Self {
+        Self::Inline { len: 0, octets: [0; CLIENT_ID_INLINE_MAX] }
+    }
+}
+
 impl fmt::Debug for ClientId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         ColonHex(self.octets()).fmt(f)

@@ -27,7 +27,7 @@ pub use contract::{
 };
 pub use family::{Family, PoolIndex};
 pub use identity::{ClientId, ClientKey, HardwareAddress, Identity};
-pub use lease::{INFINITE_LIFETIME_S, LeaseState};
+pub use lease::{INFINITE_LIFETIME_S, Lease, LeaseState, LeaseTerms, RowView};
 pub use pool::{Allocator, PoolSet};
 pub use store::{MemoryStore, TableShard};
 pub use table::clock::{ClockStart, ClockStep};

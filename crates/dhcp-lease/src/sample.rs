@@ -4,7 +4,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use base::HostName;
 
-use crate::lease::LeaseState;
+use crate::lease::{Lease, LeaseState, LeaseTerms};
 use crate::table::table_family::TableFamily;
 use crate::v4::{self, V4};
 use crate::v6::{self, HardwareSource, IaIdentity, Resource, ResourceKind, V6};
@@ -35,13 +35,13 @@ pub trait SampleFamily: TableFamily {
     fn allocated_by(pool: Self::Spec, allocator: Allocator) -> Self::Spec;
 
     /// Returns terms of a sample lease in subnet `subnet_id`.
-    fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> Self::Terms<'_>;
+    fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> LeaseTerms<'_, Self>;
 
     /// Returns a sample lease with the columns of `sample`.
-    fn lease(sample: &SampleLease<'_>) -> Self::Lease;
+    fn lease(sample: &SampleLease<'_>) -> Lease<Self>;
 
     /// Returns the columns that distinguish `lease` from others.
-    fn sample(lease: &Self::Lease) -> SampleColumns<Self>;
+    fn sample(lease: &Lease<Self>) -> SampleColumns<Self>;
 }
 
 /// Columns of a made-up lease for tests.
@@ -135,14 +135,14 @@ impl SampleFamily for V4 {
             fqdn_rev: false,
             hostname,
             user_context: "",
+            extra: (),
         }
     }
 
     fn lease(sample: &SampleLease<'_>) -> v4::Lease {
         v4::Lease {
             address: sample.address.into(),
-            hardware: hardware(sample.client),
-            client_id: None,
+            client: v4::LeaseClient { hardware: hardware(sample.client), client_id: None },
             valid_lifetime_s: sample.valid_lifetime_s,
             cltt_s: sample.cltt_s,
             subnet_id: sample.subnet_id,
@@ -152,13 +152,14 @@ impl SampleFamily for V4 {
             state: sample.state,
             user_context: sample.user_context.into(),
             pool_id: sample.pool_id,
+            extra: (),
         }
     }
 
     fn sample(lease: &v4::Lease) -> SampleColumns<Self> {
         SampleColumns {
             address: lease.address,
-            client: lease.hardware.octets().to_vec(),
+            client: lease.client.hardware.octets().to_vec(),
             valid_lifetime_s: lease.valid_lifetime_s,
             cltt_s: lease.cltt_s,
             subnet_id: lease.subnet_id,
@@ -179,6 +180,15 @@ static DUIDS: [[u8; 10]; 256] = {
     }
     duids
 };
+
+/// Returns the fields of a sample lease that only DHCPv6 has.
+fn extra(valid_lifetime_s: u32) -> v6::LeaseExtra {
+    v6::LeaseExtra {
+        preferred_lifetime_s: valid_lifetime_s / 2,
+        hardware: hardware(0),
+        hardware_source: HardwareSource::ClientLinkAddress,
+    }
+}
 
 impl SampleFamily for V6 {
     fn address(number: u32) -> Resource {
@@ -221,45 +231,41 @@ impl SampleFamily for V6 {
     fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> v6::LeaseTerms<'_> {
         v6::LeaseTerms {
             valid_lifetime_s,
-            preferred_lifetime_s: valid_lifetime_s / 2,
             subnet_id,
             pool_id: 0,
             fqdn_fwd: !hostname.is_empty(),
             fqdn_rev: false,
             hostname,
             user_context: "",
-            hardware: hardware(0),
-            hardware_source: HardwareSource::ClientLinkAddress,
+            extra: extra(valid_lifetime_s),
         }
     }
 
     fn lease(sample: &SampleLease<'_>) -> v6::Lease {
         let client = Self::client(sample.client);
         v6::Lease {
-            resource: Self::address(sample.address),
-            duid: ClientId::new(client.duid),
-            iaid: client.iaid,
+            address: Self::address(sample.address),
+            client: v6::LeaseClient { duid: ClientId::new(client.duid), iaid: client.iaid },
             valid_lifetime_s: sample.valid_lifetime_s,
-            preferred_lifetime_s: sample.valid_lifetime_s / 2,
             cltt_s: sample.cltt_s,
             subnet_id: sample.subnet_id,
             pool_id: sample.pool_id,
             fqdn_fwd: !sample.hostname.is_empty(),
             fqdn_rev: false,
             hostname: sample.hostname.into(),
-            hardware: hardware(0),
-            hardware_source: HardwareSource::ClientLinkAddress,
             state: sample.state,
             user_context: sample.user_context.into(),
+            extra: extra(sample.valid_lifetime_s),
         }
     }
 
     fn sample(lease: &v6::Lease) -> SampleColumns<Self> {
-        let duid = lease.duid.octets();
-        let iaid = if duid.is_empty() { Vec::new() } else { lease.iaid.to_be_bytes().to_vec() };
+        let duid = lease.client.duid.octets();
+        let iaid = lease.client.iaid.to_be_bytes();
+        let iaid = if duid.is_empty() { &[][..] } else { &iaid };
         SampleColumns {
-            address: lease.resource,
-            client: [duid, &iaid].concat(),
+            address: lease.address,
+            client: [duid, iaid].concat(),
             valid_lifetime_s: lease.valid_lifetime_s,
             cltt_s: lease.cltt_s,
             subnet_id: lease.subnet_id,

@@ -9,6 +9,7 @@ use crate::contract::{
     Receipt, SlotOccupancy, SweepCounts,
 };
 use crate::family::PoolIndex;
+use crate::lease::{Lease, RowView};
 use crate::pool::{Allocator, PoolSet};
 use crate::table::LeaseTable;
 use crate::table::commit_epochs::CommitEpochs;
@@ -140,11 +141,10 @@ impl<F: TableFamily> TableShard<F> {
         &mut self,
         now: Now,
         changes: &[ChangeOf<'_, F>],
-        row_epoch: u64,
-        settled_epoch: u64,
-        log: &mut dyn FnMut(F::Row<'_>),
+        epochs: CommitEpochs,
+        log: &mut dyn FnMut(RowView<'_, F>),
     ) -> Result<Receipt, CommitRefusal> {
-        let receipt = self.table.apply(now, changes, row_epoch, settled_epoch, log)?;
+        let receipt = self.table.apply(now, changes, epochs, log)?;
         for change in changes {
             self.claims.retain(|&claim| claim != change.address);
         }
@@ -212,7 +212,7 @@ impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
     }
 
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, CommitRefusal> {
-        self.shard.apply(now, changes, SETTLED, SETTLED, &mut |_| {})
+        self.shard.apply(now, changes, UNLOGGED, &mut |_| {})
     }
 
     fn release_claim(&mut self, address: F::Address) {
@@ -241,7 +241,7 @@ impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
         self.shard.table().sweep_logged(now, &sweep, &mut |_| {})
     }
 
-    fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
+    fn put(&mut self, lease: &Lease<F>, mode: PutMode) -> Result<Receipt, PutRefusal> {
         self.shard.table().put(lease, mode, UNLOGGED, &mut |_| {})
     }
 

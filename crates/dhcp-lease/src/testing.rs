@@ -9,6 +9,7 @@ use crate::contract::{
     ChangeOf, CommitRefusal, ExpectedSlot, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal,
     Receipt, SweepCounts,
 };
+use crate::lease::{Lease, RowView};
 use crate::store::TableShard;
 use crate::table::LeaseTable;
 use crate::table::commit_epochs::CommitEpochs;
@@ -18,7 +19,7 @@ use crate::table::table_family::TableFamily;
 #[derive(Debug)]
 struct LoggedRows<F: TableFamily> {
     open_epoch: u64,
-    logged: Vec<F::Lease>,
+    logged: Vec<Lease<F>>,
 }
 
 /// Log that collects the rows of a test's stores, in the order of the commits. Epochs start at 1; a
@@ -80,7 +81,7 @@ impl<F: TableFamily> ManualLog<F> {
 
     /// Returns the rows that the stores logged since the last call, oldest first.
     #[must_use]
-    pub fn take_rows(&self) -> Vec<F::Lease> {
+    pub fn take_rows(&self) -> Vec<Lease<F>> {
         core::mem::take(&mut self.rows().logged)
     }
 }
@@ -119,7 +120,7 @@ impl<F: TableFamily> ManualStore<F> {
         let sweep = Sweep { settled_epoch, row_epoch: *open_epoch, budget, forced };
         let before = logged.len();
         let swept = self.shard.table().sweep_logged(now, &sweep, &mut |row| {
-            logged.push(F::to_lease(&row));
+            logged.push(row.to_lease());
         });
         if logged.len() > before {
             self.log.is_epoch_used.store(true, Ordering::Relaxed);
@@ -133,7 +134,7 @@ impl<F: TableFamily> ManualStore<F> {
         change: impl FnOnce(
             &LeaseTable<F>,
             CommitEpochs,
-            &mut dyn FnMut(F::Row<'_>),
+            &mut dyn FnMut(RowView<'_, F>),
         ) -> Result<Receipt, PutRefusal>,
     ) -> Result<Receipt, PutRefusal> {
         if self.has_failed() {
@@ -142,7 +143,7 @@ impl<F: TableFamily> ManualStore<F> {
         let settled = self.settled_epoch();
         let mut rows = self.log.rows();
         let LoggedRows { open_epoch, logged } = &mut *rows;
-        let mut log = |row: F::Row<'_>| logged.push(F::to_lease(&row));
+        let mut log = |row: RowView<'_, F>| logged.push(row.to_lease());
         let epochs = CommitEpochs { row_epoch: *open_epoch, settled_epoch: settled };
         let receipt = change(self.shard.table(), epochs, &mut log)?;
         self.log.is_epoch_used.store(true, Ordering::Relaxed);
@@ -183,8 +184,9 @@ impl<F: TableFamily> LeaseStore<F> for ManualStore<F> {
         let settled = self.settled_epoch();
         let mut rows = self.log.rows();
         let LoggedRows { open_epoch, logged } = &mut *rows;
-        let receipt = self.shard.apply(now, changes, *open_epoch, settled, &mut |row| {
-            logged.push(F::to_lease(&row));
+        let epochs = CommitEpochs { row_epoch: *open_epoch, settled_epoch: settled };
+        let receipt = self.shard.apply(now, changes, epochs, &mut |row| {
+            logged.push(row.to_lease());
         })?;
         if receipt.row_epoch != 0 {
             self.log.is_epoch_used.store(true, Ordering::Relaxed);
@@ -220,7 +222,7 @@ impl<F: TableFamily> LeaseStore<F> for ManualStore<F> {
         self.sweep_as(now, Some(is_removing), budget)
     }
 
-    fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
+    fn put(&mut self, lease: &Lease<F>, mode: PutMode) -> Result<Receipt, PutRefusal> {
         self.administer(|table, epochs, log| table.put(lease, mode, epochs, log))
     }
 

@@ -9,7 +9,7 @@ use dhcp_lease::v4::{self, V4};
 use dhcp_lease::v6::{self, HardwareSource, IaIdentity, ResourceKind, V6};
 use dhcp_lease::{
     Allocator, FETCHED_ADDRESSES_MAX, HardwareAddress, Identity, LeaseStore, LeaseTable,
-    MemoryStore, PoolIndex, PoolSet, TableFamily,
+    LeaseTerms, MemoryStore, PoolIndex, PoolSet, TableFamily,
 };
 
 const CLIENTS: u32 = 60_000;
@@ -23,7 +23,7 @@ trait AllocationTestFamily: TableFamily {
 
     fn pool() -> Self::Spec;
     fn identity(octets: &[u8], hardware: HardwareAddress) -> Self::Identity<'_>;
-    fn terms(hostname: &str, hardware: HardwareAddress) -> Self::Terms<'_>;
+    fn terms(hostname: &str, hardware: HardwareAddress) -> LeaseTerms<'_, Self>;
 }
 
 impl AllocationTestFamily for V4 {
@@ -45,6 +45,7 @@ impl AllocationTestFamily for V4 {
             fqdn_rev: false,
             hostname,
             user_context: "",
+            extra: (),
         }
     }
 }
@@ -70,15 +71,17 @@ impl AllocationTestFamily for V6 {
     fn terms(hostname: &str, hardware: HardwareAddress) -> v6::LeaseTerms<'_> {
         v6::LeaseTerms {
             valid_lifetime_s: 3_600,
-            preferred_lifetime_s: 1_800,
             subnet_id: 1,
             pool_id: 0,
             fqdn_fwd: false,
             fqdn_rev: false,
             hostname,
             user_context: "",
-            hardware,
-            hardware_source: HardwareSource::ClientLinkAddress,
+            extra: v6::LeaseExtra {
+                preferred_lifetime_s: 1_800,
+                hardware,
+                hardware_source: HardwareSource::ClientLinkAddress,
+            },
         }
     }
 }
@@ -133,7 +136,7 @@ impl<F: AllocationTestFamily> AllocationServer<F> {
         &mut self,
         client: &'a AllocationClient,
         slot: SlotView<F>,
-        action: Action<F::Terms<'a>>,
+        action: Action<LeaseTerms<'a, F>>,
     ) {
         let (address, expected_version) = (slot.address, slot.version);
         let identity = client.identity::<F>();
@@ -154,7 +157,7 @@ impl<F: AllocationTestFamily> AllocationServer<F> {
     fn renew<'a>(&mut self, client: &'a AllocationClient, hostname: &'a str) {
         self.fetch(client, false);
         let mine = self.facts.client_slots().next().copied().expect("the steady path");
-        let terms: F::Terms<'a> = F::terms(hostname, client.hardware);
+        let terms: LeaseTerms<'a, F> = F::terms(hostname, client.hardware);
         self.commit(client, mine, Action::Lease(terms));
     }
 

@@ -15,8 +15,8 @@ use base::{Now, Prefetch};
 use dhcp_config::{Durability, GlobalSettings, OnFail};
 use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys};
 use dhcp_lease::{
-    ClockStart, ClockStep, CommitRefusal, LeaseStore, LeaseTable, MemoryStore, PutMode, PutRefusal,
-    Receipt, SweepCounts,
+    ClockStart, ClockStep, CommitRefusal, Lease, LeaseStore, LeaseTable, MemoryStore, PutMode,
+    PutRefusal, Receipt, SweepCounts,
 };
 use dhcp_store::database::DatabaseThread;
 use dhcp_store::log::{self, CoreOptions, LogThread, LogThreadOptions, SharedLogState};
@@ -338,7 +338,7 @@ impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
         of_kind!(self, store => store.reclaim(now, is_removing, budget))
     }
 
-    fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
+    fn put(&mut self, lease: &Lease<F>, mode: PutMode) -> Result<Receipt, PutRefusal> {
         of_kind!(self, store => store.put(lease, mode))
     }
 

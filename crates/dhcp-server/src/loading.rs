@@ -8,8 +8,8 @@ use base::Now;
 use base::time::NS_PER_S;
 use dhcp_config::{ExtendedInfoChecks, LeaseChecks};
 use dhcp_control::{ExtendedInfo, IpVersion, check_extended_info};
-use dhcp_lease::LeaseTable;
-use dhcp_store::memfile::{FileRow, Intake, LeaseFileFamily, LeaseLoadProgress, take_prefetched};
+use dhcp_lease::{Lease, LeaseTable};
+use dhcp_store::memfile::{FileRow, Intake, LeaseLoadProgress, take_prefetched};
 use netio::Clock;
 
 use crate::log::counted;
@@ -96,14 +96,14 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
 
     /// Returns true if the loaded lease `lease` stays; corrects its subnet if `lease-checks` of the
     /// configuration demands it.
-    fn correct_subnet(&self, lease: &mut P::Lease) -> bool {
-        let (subnet_id, fitting) = P::subnets_of_lease(self.snapshot, lease);
-        if fitting == Some(*subnet_id) {
+    fn correct_subnet(&self, lease: &mut Lease<P>) -> bool {
+        let fitting = P::fitting_subnet(self.snapshot, lease);
+        if fitting == Some(lease.subnet_id) {
             return true;
         }
         self.wrong.fetch_add(1, Ordering::Relaxed);
         match (self.checks, fitting) {
-            (LeaseChecks::Fix | LeaseChecks::FixDel, Some(id)) => *subnet_id = id,
+            (LeaseChecks::Fix | LeaseChecks::FixDel, Some(id)) => lease.subnet_id = id,
             (LeaseChecks::Del, _) | (LeaseChecks::FixDel, None) => {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
                 return false;
@@ -115,9 +115,9 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
 
     /// Puts the loaded lease `lease` into the lease table, or removes the lease of its address if
     /// it is dropped; returns the change of the number of leases.
-    fn put(&self, mut lease: P::Lease) -> i64 {
+    fn put(&self, mut lease: Lease<P>) -> i64 {
         if !self.correct_subnet(&mut lease) {
-            return -i64::from(self.table.unload(<P as LeaseFileFamily>::address(&lease)));
+            return -i64::from(self.table.unload(lease.address));
         }
         if is_upgraded::<P>(&mut lease, self.extended_checks) {
             self.upgraded.fetch_add(1, Ordering::Relaxed);
@@ -126,7 +126,7 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
     }
 
     /// Puts one loaded lease into the lease table.
-    pub(crate) fn take_one(&self, lease: P::Lease) {
+    pub(crate) fn take_one(&self, lease: Lease<P>) {
         self.leases.fetch_add(self.put(lease), Ordering::Relaxed);
     }
 
@@ -159,7 +159,7 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
 impl<P: DaemonFamily> Intake<P> for LeaseTableIntake<'_, P> {
     fn take(&self, rows: Drain<'_, FileRow<P>>) {
         let mut leases = 0;
-        let expect = |lease: &P::Lease| self.table.prefetch_load(lease, netio::prefetch);
+        let expect = |lease: &Lease<P>| self.table.prefetch_load(lease, netio::prefetch);
         take_prefetched(rows, expect, |row| {
             leases += match row {
                 FileRow::Lease(lease) => self.put(lease),
@@ -178,7 +178,7 @@ impl<P: DaemonFamily> Intake<P> for LeaseTableIntake<'_, P> {
 
 /// Checks the relay agent information of the loaded lease `lease` (`extended-info-checks`); returns
 /// true if it was in an older form.
-fn is_upgraded<P: DaemonFamily>(lease: &mut P::Lease, checks: ExtendedInfoChecks) -> bool {
+fn is_upgraded<P: DaemonFamily>(lease: &mut Lease<P>, checks: ExtendedInfoChecks) -> bool {
     let outcome = check_extended_info::<P>(lease, checks);
     if let ExtendedInfo::Dropped(why) = &outcome {
         let id = match P::VERSION {

@@ -12,8 +12,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 
 use base::Now;
-use dhcp_lease::HardwareAddress;
-use dhcp_lease::v4::{LeaseState, RowView, V4};
+use dhcp_lease::v4::{LeaseClient, LeaseState, RowView, V4};
+use dhcp_lease::{ClientId, HardwareAddress};
 use dhcp_store::log::{CoreOptions, LogCore, LogThreadOptions, ShardLog, SharedLogState};
 use dhcp_store::memfile::{encode_row, newest};
 use dhcp_store::storage::DiskStorage;
@@ -23,18 +23,17 @@ const ROWS: u32 = 64;
 const BATCHES: u32 = 20_000;
 
 /// Logs a row and returns its epoch.
-fn log_row(log: &ShardLog, hardware: &HardwareAddress, number: u32) -> u64 {
+fn log_row(log: &ShardLog, client: &LeaseClient, number: u32) -> u64 {
     let mut buffer = log.buffer();
     let columns = buffer.columns();
-    encode_row::<V4>(&row(hardware, number), columns, &mut buffer.rows);
+    encode_row::<V4>(&row(client, number), columns, &mut buffer.rows);
     buffer.epoch()
 }
 
-fn row(hardware: &HardwareAddress, number: u32) -> RowView<'_> {
+fn row(client: &LeaseClient, number: u32) -> RowView<'_> {
     RowView {
         address: Ipv4Addr::from_bits(0x0a09_0000 + number),
-        hardware,
-        client_id: Some(&[1, 0, 0x0c, 1, 2, 3, 4]),
+        client,
         valid_lifetime_s: 3600,
         cltt_s: 1_795_293_786,
         subnet_id: 7,
@@ -44,6 +43,7 @@ fn row(hardware: &HardwareAddress, number: u32) -> RowView<'_> {
         state: LeaseState::Assigned,
         user_context: "",
         pool_id: 0,
+        extra: (),
     }
 }
 
@@ -83,14 +83,17 @@ impl WorkTimer {
 
 fn main() {
     let folder = PathBuf::from(std::env::args().nth(1).expect("a folder to write to"));
-    let hardware = HardwareAddress::new(1, &[0, 0x0c, 1, 2, 3, 4]);
+    let client = LeaseClient {
+        hardware: HardwareAddress::new(1, &[0, 0x0c, 1, 2, 3, 4]),
+        client_id: Some(ClientId::new(&[1, 0, 0x0c, 1, 2, 3, 4])),
+    };
 
     let mut rows = Vec::new();
     let timed = WorkTimer::start();
     for batch in 0..BATCHES {
         rows.clear();
         for number in 0..ROWS {
-            encode_row::<V4>(&row(&hardware, batch ^ number), newest::<V4>(), &mut rows);
+            encode_row::<V4>(&row(&client, batch ^ number), newest::<V4>(), &mut rows);
         }
         black_box(&rows);
     }
@@ -103,7 +106,7 @@ fn main() {
     let timed = WorkTimer::start();
     for _ in 0..BATCHES {
         for number in 0..ROWS {
-            log_row(&log, &hardware, number);
+            log_row(&log, &client, number);
         }
         core.round(Now::default());
     }
@@ -116,7 +119,7 @@ fn main() {
         ("always", RowDurability::Always, false, 200),
         ("none, rounds left to the thread", RowDurability::None, true, BATCHES),
     ] {
-        let timed = with_thread(&folder, &hardware, durability, written_by_thread, batches);
+        let timed = with_thread(&folder, &client, durability, written_by_thread, batches);
         timed.print(name, batches, "batch");
     }
     let _ = std::fs::remove_file(folder.join("log-cost.csv"));
@@ -127,7 +130,7 @@ fn main() {
 /// does the rounds.
 fn with_thread(
     folder: &Path,
-    hardware: &HardwareAddress,
+    client: &LeaseClient,
     durability: RowDurability,
     written_by_thread: bool,
     batches: u32,
@@ -149,7 +152,7 @@ fn with_thread(
     let log = thread.shard(0);
     let timed = WorkTimer::start();
     for _ in 0..batches {
-        let epoch = (0..ROWS).map(|number| log_row(&log, hardware, number)).max();
+        let epoch = (0..ROWS).map(|number| log_row(&log, client, number)).max();
         let epoch = epoch.expect("a batch has rows");
         log.await_epoch(epoch);
         if written_by_thread {

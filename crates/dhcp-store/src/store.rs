@@ -7,8 +7,8 @@ use std::sync::Arc;
 use base::{Now, Prefetch};
 use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys};
 use dhcp_lease::{
-    CommitEpochs, CommitRefusal, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt, Sweep,
-    SweepCounts, TableShard,
+    CommitEpochs, CommitRefusal, Lease, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt,
+    RowView, Sweep, SweepCounts, TableShard,
 };
 
 use crate::database::SharedJournal;
@@ -37,7 +37,7 @@ pub enum Cause<'c, 'i, F: LeaseFileFamily> {
 pub trait StoreJournal<F: LeaseFileFamily>: Debug + Send {
     /// Appends the row to write because of `cause` to `buffer`; `row` is the lease after the
     /// change.
-    fn append(&self, cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer);
+    fn append(&self, cause: Cause<'_, '_, F>, row: &RowView<'_, F>, buffer: &mut RowBuffer);
 
     /// Records that a transaction for the message `_number` begins; see
     /// [`LeaseStore::begin_message`].
@@ -75,7 +75,7 @@ pub trait StoreJournal<F: LeaseFileFamily>: Debug + Send {
 pub struct FileJournal;
 
 impl<F: LeaseFileFamily> StoreJournal<F> for FileJournal {
-    fn append(&self, _cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer) {
+    fn append(&self, _cause: Cause<'_, '_, F>, row: &RowView<'_, F>, buffer: &mut RowBuffer) {
         encode_row::<F>(row, buffer.columns(), &mut buffer.rows);
     }
 
@@ -155,7 +155,7 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LoggedStore<F, J> {
         change: impl FnOnce(
             &LeaseTable<F>,
             CommitEpochs,
-            &mut dyn FnMut(bool, F::Row<'_>),
+            &mut dyn FnMut(bool, RowView<'_, F>),
         ) -> Result<Receipt, PutRefusal>,
     ) -> Result<Receipt, PutRefusal> {
         if self.log.has_failed() {
@@ -163,7 +163,7 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LoggedStore<F, J> {
         }
         let mut buffer = self.log.buffer();
         let epochs = CommitEpochs { row_epoch: buffer.epoch(), settled_epoch: self.log.settled() };
-        let mut log = |is_put, row: F::Row<'_>| {
+        let mut log = |is_put, row: RowView<'_, F>| {
             let cause = if is_put { Cause::Put } else { Cause::Remove };
             self.journal.append(cause, &row, &mut buffer);
         };
@@ -218,11 +218,10 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LeaseStore<F> for LoggedStore<F, J>
         }
         // The buffer is held over the change: the row must leave with the epoch that the slot gets.
         let mut buffer = self.log.buffer();
-        let epoch = buffer.epoch();
-        let settled_epoch = self.log.settled();
+        let epochs = CommitEpochs { row_epoch: buffer.epoch(), settled_epoch: self.log.settled() };
         let before = buffer.rows.len();
         let mut logged = changes.iter().filter(|change| change.action.is_logged());
-        let result = self.shard.apply(now, changes, epoch, settled_epoch, &mut |row| {
+        let result = self.shard.apply(now, changes, epochs, &mut |row| {
             let change = logged.next().expect("there is a row for each change that is logged");
             self.journal.append(Cause::Change(change), &row, &mut buffer);
         });
@@ -267,7 +266,7 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LeaseStore<F> for LoggedStore<F, J>
         self.sweep_as(now, Some(is_removing), budget)
     }
 
-    fn put(&mut self, lease: &F::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
+    fn put(&mut self, lease: &Lease<F>, mode: PutMode) -> Result<Receipt, PutRefusal> {
         self.administer(|table, epochs, log| {
             table.put(lease, mode, epochs, &mut |row| log(true, row))
         })

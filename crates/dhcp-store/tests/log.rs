@@ -8,12 +8,12 @@ use std::sync::{Arc, Condvar, Mutex};
 use base::Now;
 use base::time::NS_PER_MS;
 use dhcp_lease::HardwareAddress;
-use dhcp_lease::v4::{Lease, LeaseState, V4};
+use dhcp_lease::v4::{Lease, LeaseClient, LeaseState, V4};
 use dhcp_store::log::{
     Clock, CoreOptions, LogCore, LogFailureReaction, LogThread, LogThreadOptions, ShardLog,
     SharedLogState,
 };
-use dhcp_store::memfile::{LeaseFileFamily, LoadReport, encode_row, newest};
+use dhcp_store::memfile::{LoadReport, encode_row, newest};
 use dhcp_store::storage::{DiskAfterCut, PowerCutStorage, Storage, StorageFaults, write_all_at};
 use dhcp_store::{Memfile, OpenOptions, RowDurability};
 
@@ -22,8 +22,10 @@ pub(crate) const LIVE: &str = "/leases/leases4.csv";
 pub(crate) fn lease(number: u32, cltt_s: u64) -> Lease {
     Lease {
         address: Ipv4Addr::from_bits(0x0a00_0000 + number),
-        hardware: HardwareAddress::new(1, &[2, 0, 0, 0, 0, 1]),
-        client_id: None,
+        client: LeaseClient {
+            hardware: HardwareAddress::new(1, &[2, 0, 0, 0, 0, 1]),
+            client_id: None,
+        },
         valid_lifetime_s: 60,
         cltt_s,
         subnet_id: 1,
@@ -33,13 +35,14 @@ pub(crate) fn lease(number: u32, cltt_s: u64) -> Lease {
         state: LeaseState::Assigned,
         user_context: "".into(),
         pool_id: 9,
+        extra: (),
     }
 }
 
 /// Returns the lease as a row of a new file.
 pub(crate) fn row(lease: &Lease) -> Vec<u8> {
     let mut row = Vec::new();
-    encode_row::<V4>(&V4::row_of(lease), newest::<V4>(), &mut row);
+    encode_row(&lease.row(), newest::<V4>(), &mut row);
     row
 }
 
@@ -47,7 +50,7 @@ pub(crate) fn row(lease: &Lease) -> Vec<u8> {
 pub(crate) fn log_row(log: &ShardLog, lease: &Lease) -> u64 {
     let mut buffer = log.buffer();
     let columns = buffer.columns();
-    encode_row::<V4>(&V4::row_of(lease), columns, &mut buffer.rows);
+    encode_row::<V4>(&lease.row(), columns, &mut buffer.rows);
     let epoch = buffer.epoch();
     drop(buffer);
     log.await_epoch(epoch);

@@ -114,7 +114,7 @@ fn leases(path: &Path, is_v6: bool) -> Result<LeasedResources, String> {
         print_errors(&report);
         let leased = leases.iter().filter(|lease| !lease.state.is_past());
         let (addresses, prefixes): (Vec<_>, Vec<_>) =
-            leased.map(|lease| lease.resource).partition(|each| each.kind == ResourceKind::Address);
+            leased.map(|lease| lease.address).partition(|each| each.kind == ResourceKind::Address);
         let bits = |each: Vec<dhcp_lease::v6::Resource>| {
             each.into_iter().map(|resource| resource.address.to_bits()).collect()
         };

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use dhcp_lease::LeaseState;
+
 use crate::durable::Disk;
 use crate::simulated_protocol::{Acknowledgment, LeaseOwner, SimulatedProtocol};
 
@@ -88,9 +90,11 @@ impl<P: SimulatedProtocol> Checker<P> {
         let mut missing = Vec::new();
         for (&address, record) in self.owners.iter().filter(|(_, record)| record.until_s > now_s) {
             self.survived += 1;
-            let stored = disk.row(address).and_then(P::stored);
-            let is_stored = stored.is_some_and(|(owner, _, expires_s)| {
-                owner == record.owner && expires_s >= record.until_s
+            let stored = disk.row(address);
+            let is_stored = stored.is_some_and(|lease| {
+                lease.state == LeaseState::Assigned
+                    && lease.expires_s() >= record.until_s
+                    && P::owner(lease) == Some(record.owner)
             });
             if !is_stored {
                 missing.push(format!(

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use base::Random;
-use dhcp_lease::LeaseTable;
+use dhcp_lease::{Lease, LeaseTable};
 
 use crate::simulated_protocol::SimulatedProtocol;
 
@@ -11,10 +11,10 @@ use crate::simulated_protocol::SimulatedProtocol;
 #[derive(Debug)]
 pub(crate) struct Disk<P: SimulatedProtocol> {
     /// Last durable lease row of every address.
-    safe: BTreeMap<P::Address, P::Lease>,
+    safe: BTreeMap<P::Address, Lease<P>>,
     /// Lease rows that are not durable yet, each with the epoch (batch of the log) with which it
     /// becomes durable.
-    pending: VecDeque<(u64, P::Lease)>,
+    pending: VecDeque<(u64, Lease<P>)>,
 }
 
 impl<P: SimulatedProtocol> Default for Disk<P> {
@@ -25,14 +25,14 @@ impl<P: SimulatedProtocol> Default for Disk<P> {
 
 impl<P: SimulatedProtocol> Disk<P> {
     /// Logs lease rows, which become durable with `epoch` at the latest.
-    pub(crate) fn log(&mut self, epoch: u64, rows: Vec<P::Lease>) {
+    pub(crate) fn log(&mut self, epoch: u64, rows: Vec<Lease<P>>) {
         self.pending.extend(rows.into_iter().map(|row| (epoch, row)));
     }
 
     /// Makes all lease rows up to `epoch` durable.
     pub(crate) fn settle(&mut self, epoch: u64) {
         while let Some((_, row)) = self.pending.pop_front_if(|(at, _)| *at <= epoch) {
-            self.safe.insert(<P as SimulatedProtocol>::address(&row), row);
+            self.safe.insert(row.address, row);
         }
     }
 
@@ -41,7 +41,7 @@ impl<P: SimulatedProtocol> Disk<P> {
     pub(crate) fn crash(&mut self, random: &mut Random) {
         let survivors = random.below(self.pending.len() as u64 + 1) as usize;
         for (_, row) in self.pending.drain(..).take(survivors) {
-            self.safe.insert(<P as SimulatedProtocol>::address(&row), row);
+            self.safe.insert(row.address, row);
         }
     }
 
@@ -53,7 +53,7 @@ impl<P: SimulatedProtocol> Disk<P> {
     }
 
     /// Returns the durable lease row of `address`.
-    pub(crate) fn row(&self, address: P::Address) -> Option<&P::Lease> {
+    pub(crate) fn row(&self, address: P::Address) -> Option<&Lease<P>> {
         self.safe.get(&address)
     }
 }

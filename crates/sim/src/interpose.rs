@@ -8,7 +8,7 @@ use std::rc::{Rc, Weak};
 use base::{Now, Prefetch, Random};
 use dhcp_engine::{ReplySink, Shard};
 use dhcp_lease::contract::{Action, ChangeOf, ExpectedSlot, Facts, FetchKeys};
-use dhcp_lease::{CommitRefusal, LeaseStore, PutMode, PutRefusal, Receipt, SweepCounts};
+use dhcp_lease::{CommitRefusal, Lease, LeaseStore, PutMode, PutRefusal, Receipt, SweepCounts};
 
 use crate::simulated_protocol::SimulatedProtocol;
 use crate::simulation::{ShardAction, ShardActionLog};
@@ -153,7 +153,7 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> 
         self.inner.reclaim(now, is_removing, budget)
     }
 
-    fn put(&mut self, lease: &P::Lease, mode: PutMode) -> Result<Receipt, PutRefusal> {
+    fn put(&mut self, lease: &Lease<P>, mode: PutMode) -> Result<Receipt, PutRefusal> {
         self.inner.put(lease, mode)
     }
 

@@ -6,7 +6,7 @@ use core::fmt::Debug;
 use base::Random;
 use dhcp_config::IncludeResolver;
 use dhcp_engine::Protocol;
-use dhcp_lease::{LeaseTable, TableFamily};
+use dhcp_lease::{Lease, LeaseTable, TableFamily};
 
 use crate::settings::DhcpSimulationSettings;
 
@@ -109,11 +109,8 @@ pub trait SimulatedProtocol: Protocol + TableFamily {
     /// Returns the number of the client that requests a change of a lease.
     fn client_number(identity: &Self::Identity<'_>) -> usize;
 
-    /// Returns owner, address and end (in seconds) of a stored lease; `None` when it has no owner.
-    fn stored(lease: &Self::Lease) -> Option<(LeaseOwner, Self::Address, u64)>;
-
-    /// Returns the address or prefix of a stored lease.
-    fn address(lease: &Self::Lease) -> Self::Address;
+    /// Returns the owner of a stored lease; `None` when it has none.
+    fn owner(lease: &Lease<Self>) -> Option<LeaseOwner>;
 }
 
 /// Include resolver of a simulation without files.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dhcp_lease::v4::V4;
+use dhcp_lease::v4::{Lease, V4};
 use dhcp_store::database::{
     DatabaseError, Flush, KeyOctets, LeaseDatabaseConnection, RoundChanges, SharedLeaseFamily,
 };
@@ -219,7 +219,6 @@ impl Flush for CountedFlush {
     }
 }
 
-type Lease = <V4 as dhcp_lease::Family>::Lease;
 type Address = <V4 as dhcp_lease::Family>::Address;
 type Client = <V4 as SharedLeaseFamily>::Client;
 

@@ -97,6 +97,7 @@ fn action(step: WorkloadStep) -> Action<LeaseTerms<'static>> {
         fqdn_rev: false,
         hostname: HOSTNAME,
         user_context: "",
+        extra: (),
     };
     match step {
         WorkloadStep::Create => Action::Lease(terms(CREATED_LIFETIME_S)),

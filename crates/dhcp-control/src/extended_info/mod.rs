@@ -8,6 +8,7 @@ mod v4;
 mod v6;
 
 use dhcp_config::ExtendedInfoChecks;
+use dhcp_lease::Lease;
 use serde_json::{Map, Value};
 
 use crate::family::CommandFamily;
@@ -31,10 +32,10 @@ pub enum ExtendedInfo {
 /// Checks the relay agents' data in `lease` at `level`, and changes the lease accordingly. A user
 /// context that is not JSON stays as it is.
 pub fn check_extended_info<F: CommandFamily>(
-    lease: &mut F::Lease,
+    lease: &mut Lease<F>,
     level: ExtendedInfoChecks,
 ) -> ExtendedInfo {
-    let context = F::user_context(lease);
+    let context = &mut lease.user_context;
     if level == ExtendedInfoChecks::None || context.is_empty() {
         return ExtendedInfo::Unchanged;
     }

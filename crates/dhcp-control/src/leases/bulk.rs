@@ -79,10 +79,10 @@ fn delete<F: CommandFamily>(
 ) {
     let missing = || CommandAnswer::empty("lease not found");
     let outcome = match (selector.find(backend.leases()), &selector.by) {
-        (Some(lease), _) => match backend.leases().remove(F::address(&lease)) {
+        (Some(lease), _) => match backend.leases().remove(lease.address) {
             Ok(true) => Ok(()),
-            Ok(false) => Err((missing(), F::ip(F::address(&lease)))),
-            Err(why) => Err((CommandAnswer::error(why), F::ip(F::address(&lease)))),
+            Ok(false) => Err((missing(), F::ip(lease.address))),
+            Err(why) => Err((CommandAnswer::error(why), F::ip(lease.address))),
         },
         (None, LeaseSelectorKey::Address(ip)) => Err((missing(), *ip)),
         (None, LeaseSelectorKey::Client(_)) => return,

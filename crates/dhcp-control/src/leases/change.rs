@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use dhcp_lease::{LeaseState, PutMode};
+use dhcp_lease::{Lease, LeaseState, PutMode};
 use serde_json::Value;
 
 use super::lease_fields::{STATES, check_storable_context};
@@ -15,8 +15,8 @@ use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
 
 /// Checks that a lease has a client or is declined: no lease file of Kea contains any other lease.
-fn refuse_anonymous<F: CommandFamily>(lease: &F::Lease) -> Result<(), CommandAnswer> {
-    let state = F::state(lease);
+fn refuse_anonymous<F: CommandFamily>(lease: &Lease<F>) -> Result<(), CommandAnswer> {
+    let state = lease.state;
     if state == LeaseState::Declined {
         return Ok(());
     }
@@ -25,7 +25,7 @@ fn refuse_anonymous<F: CommandFamily>(lease: &F::Lease) -> Result<(), CommandAns
         Some(why) => Err(CommandAnswer::error(format!(
             "Lease{}: {}, state: {}{why}",
             F::VERSION.number(),
-            F::ip(F::address(lease)),
+            F::ip(lease.address),
             STATES[usize::from(state as u8)]
         ))),
     }
@@ -35,7 +35,7 @@ fn refuse_anonymous<F: CommandFamily>(lease: &F::Lease) -> Result<(), CommandAns
 pub(super) fn read_lease<F: CommandFamily>(
     fields: &ArgumentFields<'_>,
     backend: &dyn CommandBackend<Family = F>,
-) -> Result<F::Lease, CommandAnswer> {
+) -> Result<Lease<F>, CommandAnswer> {
     let subnet = |id, address| match id {
         0 => backend.subnet_of(address),
         id => backend.subnet(id),
@@ -44,7 +44,7 @@ pub(super) fn read_lease<F: CommandFamily>(
     // Like Kea, we fix the extended info silently: the answer does not report it.
     check_extended_info::<F>(&mut lease, backend.extended_info_checks());
     // The correction may have made the user context longer.
-    check_storable_context(F::user_context(&mut lease))?;
+    check_storable_context(&lease.user_context)?;
     Ok(lease)
 }
 
@@ -56,8 +56,8 @@ pub(super) fn add<F: CommandFamily>(
         .optional_map()?
         .ok_or_else(|| CommandAnswer::error("no parameters specified for the command"))?;
     let lease = read_lease(&fields, backend)?;
-    let (what, subnet_id) = (F::resource_text(&lease), F::subnet_id(&lease));
-    let ip = F::ip(F::address(&lease));
+    let (what, subnet_id) = (F::resource_text(&lease), lease.subnet_id);
+    let ip = F::ip(lease.address);
     refuse_anonymous::<F>(&lease)?;
     backend.leases().put(lease, PutMode::Add).map_err(|failure| match failure {
         PutFailure::Exists => {
@@ -92,15 +92,15 @@ pub(super) fn update<F: CommandFamily>(
 /// was added.
 pub(super) fn put<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
-    lease: F::Lease,
+    lease: Lease<F>,
     creates: bool,
 ) -> Result<bool, CommandAnswer> {
-    let ip = F::ip(F::address(&lease));
-    if F::VERSION == IpVersion::V4 && is_registered(F::state(&lease)) {
+    let ip = F::ip(lease.address);
+    if F::VERSION == IpVersion::V4 && is_registered(lease.state) {
         return Err(CommandAnswer::error("DHCPv4 leases do not support registered state"));
     }
-    let existing = backend.leases().find(ip, F::kind(&lease));
-    let is_registered = |lease: &F::Lease| is_registered(F::state(lease));
+    let existing = backend.leases().find(ip, lease.kind());
+    let is_registered = |lease: &Lease<F>| is_registered(lease.state);
     if let Some(existing) = &existing {
         match (is_registered(existing), is_registered(&lease)) {
             (true, false) => {
@@ -154,7 +154,7 @@ pub(super) fn delete<F: CommandFamily>(
     let selector = LeaseSelector::<F>::read(fields, "Delete")?;
     let missing = || CommandAnswer::empty(format!("{name} lease not found."));
     let lease = selector.find(backend.leases()).ok_or_else(missing)?;
-    match backend.leases().remove(F::address(&lease)) {
+    match backend.leases().remove(lease.address) {
         Ok(true) => Ok(CommandAnswer::success(format!("{name} lease deleted."))),
         Ok(false) => Err(missing()),
         Err(why) => Err(CommandAnswer::error(why)),
@@ -172,8 +172,8 @@ pub(super) fn wipe<F: CommandFamily>(
     let ids = if id == 0 { backend.subnet_ids() } else { vec![id] };
     let mut wiped = Vec::new();
     backend.leases().for_each(&mut |lease| {
-        if ids.contains(&F::subnet_id(lease)) {
-            wiped.push(F::address(lease));
+        if ids.contains(&lease.subnet_id) {
+            wiped.push(lease.address);
         }
     });
     let mut count = 0;

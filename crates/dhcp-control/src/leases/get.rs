@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use dhcp_lease::{ClientKey, LeaseState};
+use dhcp_lease::{ClientKey, Lease, LeaseState};
 use serde_json::{Value, json};
 
 use super::lease_fields::{CLIENT_ID_OCTETS, DUID_OCTETS, STATES, hardware, identifier};
@@ -38,7 +38,7 @@ pub(super) fn all<F: CommandFamily>(
         backend.leases().for_each(&mut |lease| list.add::<F>(lease));
         return Ok(list.answer::<F>());
     };
-    let mut leases: Vec<F::Lease> = Vec::new();
+    let mut leases: Vec<Lease<F>> = Vec::new();
     let subnets = fields
         .get("subnets")
         .ok_or_else(|| CommandAnswer::error("'subnets' parameter not specified"))?;
@@ -56,11 +56,11 @@ pub(super) fn all<F: CommandFamily>(
         positions.entry(id).or_insert(position);
     }
     backend.leases().for_each(&mut |lease| {
-        if positions.contains_key(&F::subnet_id(lease)) {
+        if positions.contains_key(&lease.subnet_id) {
             leases.push(lease.clone());
         }
     });
-    leases.sort_by_key(|lease| positions.get(&F::subnet_id(lease)).copied());
+    leases.sort_by_key(|lease| positions.get(&lease.subnet_id).copied());
     Ok(listed::<F>(&leases))
 }
 
@@ -156,7 +156,7 @@ pub(super) fn by_hostname<F: CommandFamily>(
     if hostname.is_empty() {
         return Err(CommandAnswer::error("'hostname' parameter is empty"));
     }
-    Ok(listed::<F>(&filtered(backend, |lease| F::hostname(lease) == hostname)))
+    Ok(listed::<F>(&filtered(backend, |lease| *lease.hostname == *hostname)))
 }
 
 pub(super) fn by_state<F: CommandFamily>(
@@ -194,7 +194,7 @@ pub(super) fn by_state<F: CommandFamily>(
     };
     let state = u8::try_from(number).ok().and_then(LeaseState::from_number);
     let leases = filtered(backend, |lease| {
-        Some(F::state(lease)) == state && (subnet_id == 0 || F::subnet_id(lease) == subnet_id)
+        Some(lease.state) == state && (subnet_id == 0 || lease.subnet_id == subnet_id)
     });
     let state_text = match usize::try_from(number).ok().and_then(|number| STATES.get(number)) {
         Some(name) => format!("{name} ({number})"),
@@ -228,8 +228,8 @@ fn parameter<'a>(request: &ReceivedCommand<'a>, name: &str) -> Result<&'a str, C
 
 fn filtered<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
-    fits: impl Fn(&F::Lease) -> bool,
-) -> Vec<F::Lease> {
+    fits: impl Fn(&Lease<F>) -> bool,
+) -> Vec<Lease<F>> {
     let mut leases = Vec::new();
     backend.leases().for_each(&mut |lease| {
         if fits(lease) {
@@ -239,7 +239,7 @@ fn filtered<F: CommandFamily>(
     leases
 }
 
-fn listed<F: CommandFamily>(leases: &[F::Lease]) -> CommandAnswer {
+fn listed<F: CommandFamily>(leases: &[Lease<F>]) -> CommandAnswer {
     let mut list = LeaseListText::default();
     leases.iter().for_each(|lease| list.add::<F>(lease));
     list.answer::<F>()
@@ -253,7 +253,7 @@ struct LeaseListText {
 }
 
 impl LeaseListText {
-    fn add<F: CommandFamily>(&mut self, lease: &F::Lease) {
+    fn add<F: CommandFamily>(&mut self, lease: &Lease<F>) {
         self.text.push_str(if self.count == 0 { "[ " } else { ", " });
         write_value(&mut self.text, &F::to_json(lease));
         self.count += 1;

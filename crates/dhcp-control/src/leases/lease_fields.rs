@@ -4,12 +4,12 @@ use core::net::IpAddr;
 use core::ops::RangeInclusive;
 
 use dhcp_lease::user_context::check_user_context;
-use dhcp_lease::{HardwareAddress, HostName, LeaseState};
+use dhcp_lease::{Family, HardwareAddress, HostName, Lease, LeaseState};
 use serde_json::{Map, Value, json};
 
 use crate::answer::CommandAnswer;
 use crate::arguments::ArgumentFields;
-use crate::family::LeaseFields;
+use crate::family::CommandFamily;
 use crate::subnet_facts::SubnetFacts;
 use crate::text::type_name;
 use crate::text::{kea_json, octets_from_colon_hex, octets_from_hex};
@@ -22,41 +22,21 @@ pub(super) const DUID_OCTETS: RangeInclusive<usize> = 3..=130;
 pub(super) const STATES: [&str; 5] =
     ["default", "declined", "expired-reclaimed", "released", "registered"];
 
-/// Returns the fields that leases of both families have, from a lease of either family.
-macro_rules! common {
-    ($lease:expr) => {
-        LeaseFields {
-            subnet_id: $lease.subnet_id,
-            pool_id: $lease.pool_id,
-            cltt_s: $lease.cltt_s,
-            valid_lifetime_s: $lease.valid_lifetime_s,
-            fqdn_fwd: $lease.fqdn_fwd,
-            fqdn_rev: $lease.fqdn_rev,
-            hostname: &$lease.hostname,
-            state: $lease.state,
-            user_context: &$lease.user_context,
-        }
-    };
-}
-pub(super) use common;
-
-impl LeaseFields<'_> {
-    /// Adds the lease's fields that both families have to `map`.
-    pub(crate) fn show(&self, map: &mut Map<String, Value>) {
-        let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
-        put("subnet-id", json!(self.subnet_id));
-        if self.pool_id > 0 {
-            put("pool-id", json!(self.pool_id));
-        }
-        put("cltt", json!(self.cltt_s));
-        put("valid-lft", json!(self.valid_lifetime_s));
-        put("fqdn-fwd", json!(self.fqdn_fwd));
-        put("fqdn-rev", json!(self.fqdn_rev));
-        put("hostname", json!(self.hostname));
-        put("state", json!(self.state as u8));
-        if let Ok(context) = serde_json::from_str(self.user_context) {
-            put("user-context", context);
-        }
+/// Adds the fields of `lease` that leases of both families have to `map`.
+pub(crate) fn show_common<F: Family>(lease: &Lease<F>, map: &mut Map<String, Value>) {
+    let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
+    put("subnet-id", json!(lease.subnet_id));
+    if lease.pool_id > 0 {
+        put("pool-id", json!(lease.pool_id));
+    }
+    put("cltt", json!(lease.cltt_s));
+    put("valid-lft", json!(lease.valid_lifetime_s));
+    put("fqdn-fwd", json!(lease.fqdn_fwd));
+    put("fqdn-rev", json!(lease.fqdn_rev));
+    put("hostname", json!(&*lease.hostname));
+    put("state", json!(lease.state as u8));
+    if let Ok(context) = serde_json::from_str(&lease.user_context) {
+        put("user-context", context);
     }
 }
 
@@ -95,52 +75,42 @@ pub(super) fn subnet_for(
     Ok(facts)
 }
 
-/// Fields of a lease in a command that both families have, other than its address, client and
-/// subnet.
-pub(super) struct CommandLeaseFields {
-    pub(super) pool_id: u32,
-    pub(super) valid_lifetime_s: u32,
-    pub(super) cltt_s: u64,
-    pub(super) fqdn_fwd: bool,
-    pub(super) fqdn_rev: bool,
-    pub(super) hostname: HostName,
-    pub(super) state: LeaseState,
-    pub(super) user_context: Box<str>,
-}
-
-impl CommandLeaseFields {
-    /// Reads the lease's fields from a command's arguments; `address` is for error texts.
-    pub(super) fn read(
-        fields: &ArgumentFields<'_>,
-        subnet: &SubnetFacts,
-        address: &str,
-        now_s: u64,
-    ) -> Result<Self, CommandAnswer> {
-        let pool_id = fields.optional_number("pool-id")?.unwrap_or(0);
-        let valid_lifetime_s =
-            fields.optional_number("valid-lft")?.unwrap_or(subnet.valid_lifetime_s);
-        let cltt_s = cltt(fields, valid_lifetime_s, address)?.unwrap_or(now_s);
-        let (fqdn_fwd, fqdn_rev) = (fields.flag("fqdn-fwd")?, fields.flag("fqdn-rev")?);
-        let hostname = fields.optional_text("hostname")?.unwrap_or_default().to_lowercase();
-        if hostname.is_empty() && (fqdn_fwd || fqdn_rev) {
-            return Err(CommandAnswer::error(
-                "No hostname specified and either forward or reverse fqdn was set to true.",
-            ));
-        }
-        let state = state(fields.optional_number("state")?.unwrap_or(0))?;
-        let user_context = user_context(fields)?;
-        Ok(Self {
-            pool_id,
-            valid_lifetime_s,
-            cltt_s,
-            fqdn_fwd,
-            fqdn_rev,
-            // Kea accepts names of any length; a name that is too long for a lease is truncated.
-            hostname: HostName::from(hostname),
-            state,
-            user_context,
-        })
+/// Reads the lease of `address` and `client` in `subnet` from a command's arguments, without the
+/// fields that only its family has.
+pub(super) fn read_common<F: CommandFamily>(
+    fields: &ArgumentFields<'_>,
+    address: F::Address,
+    client: F::LeaseClient,
+    subnet: &SubnetFacts,
+    now_s: u64,
+) -> Result<Lease<F>, CommandAnswer> {
+    let pool_id = fields.optional_number("pool-id")?.unwrap_or(0);
+    let valid_lifetime_s = fields.optional_number("valid-lft")?.unwrap_or(subnet.valid_lifetime_s);
+    let cltt_s = cltt(fields, valid_lifetime_s, &F::ip(address).to_string())?.unwrap_or(now_s);
+    let (fqdn_fwd, fqdn_rev) = (fields.flag("fqdn-fwd")?, fields.flag("fqdn-rev")?);
+    let hostname = fields.optional_text("hostname")?.unwrap_or_default().to_lowercase();
+    if hostname.is_empty() && (fqdn_fwd || fqdn_rev) {
+        return Err(CommandAnswer::error(
+            "No hostname specified and either forward or reverse fqdn was set to true.",
+        ));
     }
+    let state = state(fields.optional_number("state")?.unwrap_or(0))?;
+    let user_context = user_context(fields)?;
+    Ok(Lease {
+        address,
+        client,
+        subnet_id: subnet.id,
+        pool_id,
+        valid_lifetime_s,
+        cltt_s,
+        fqdn_fwd,
+        fqdn_rev,
+        // Kea accepts names of any length; a name that is too long for a lease is truncated.
+        hostname: HostName::from(hostname),
+        state,
+        user_context,
+        extra: F::LeaseExtra::default(),
+    })
 }
 
 /// Returns the client's last transaction time (cltt) in wall-clock seconds: `expire` minus the

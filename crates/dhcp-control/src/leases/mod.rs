@@ -10,6 +10,8 @@ mod v6;
 
 use dhcp_config::Hook;
 
+pub(crate) use lease_fields::show_common;
+
 use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::ReceivedCommand;
 use crate::backend::CommandBackend;

@@ -1,6 +1,6 @@
 //! Selection of the lease that `lease#-get`, `lease#-del` or `lease6-bulk-apply` names.
 
-use dhcp_lease::{ClientKey, LeaseState};
+use dhcp_lease::{ClientKey, Lease, LeaseState};
 
 use super::lease_fields::{CLIENT_ID_OCTETS, DUID_OCTETS, hardware, identifier};
 use crate::answer::CommandAnswer;
@@ -79,7 +79,7 @@ impl<F: CommandFamily> LeaseSelector<F> {
     }
 
     /// Returns the selected lease from `leases`; `None` if there is none.
-    pub(super) fn find(&self, leases: &dyn LeaseAdministration<F>) -> Option<F::Lease> {
+    pub(super) fn find(&self, leases: &dyn LeaseAdministration<F>) -> Option<Lease<F>> {
         let client = match &self.by {
             LeaseSelectorKey::Address(ip) => return leases.find(*ip, self.kind),
             LeaseSelectorKey::Client(client) => client,
@@ -89,14 +89,14 @@ impl<F: CommandFamily> LeaseSelector<F> {
             (false, IpVersion::V4) => ClientKey::Identifier(&client.octets),
             (false, IpVersion::V6) => ClientKey::Association(&client.octets, client.iaid),
         };
-        let is_selected = |lease: &F::Lease| {
-            F::subnet_id(lease) == client.subnet_id
-                && F::kind(lease) == self.kind
+        let is_selected = |lease: &Lease<F>| {
+            lease.subnet_id == client.subnet_id
+                && lease.kind() == self.kind
                 && F::iaid(lease).is_none_or(|iaid| iaid == client.iaid)
         };
         // A client that left an address for another has a released lease, too.
-        let is_active = |lease: &F::Lease| F::state(lease) == LeaseState::Assigned;
-        let mut selected: Vec<F::Lease> =
+        let is_active = |lease: &Lease<F>| lease.state == LeaseState::Assigned;
+        let mut selected: Vec<Lease<F>> =
             leases.client_leases(key).into_iter().filter(is_selected).collect();
         let at = selected.iter().position(is_active).unwrap_or(0);
         (!selected.is_empty()).then(|| selected.swap_remove(at))

@@ -3,22 +3,19 @@
 use core::net::{IpAddr, Ipv4Addr};
 
 use dhcp_lease::ClientId;
-use dhcp_lease::v4::{Lease, V4};
+use dhcp_lease::v4::{Lease, LeaseClient, V4};
 use serde_json::{Map, Value, json};
 
-use super::lease_fields::{
-    CLIENT_ID_OCTETS, CommandLeaseFields, common, hardware, identifier, subnet_for,
-};
+use super::lease_fields::{CLIENT_ID_OCTETS, hardware, identifier, read_common, subnet_for};
 use crate::answer::CommandAnswer;
 use crate::arguments::ArgumentFields;
-use crate::family::{CommandFamily, FromCommand, LeaseFields};
+use crate::family::{CommandFamily, FromCommand};
 use crate::ip_version::IpVersion;
 use crate::subnet_facts::SubnetFacts;
 use crate::text::colon_hex;
 
 impl CommandFamily for V4 {
     type Ip = Ipv4Addr;
-    type Kind = ();
     type Other = dhcp_lease::v6::V6;
     const VERSION: IpVersion = IpVersion::V4;
     const FIRST: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
@@ -28,15 +25,9 @@ impl CommandFamily for V4 {
         address
     }
 
-    fn address(lease: &Lease) -> Ipv4Addr {
-        lease.address
-    }
-
     fn resource_text(lease: &Lease) -> String {
         format!("address {}", lease.address)
     }
-
-    fn kind(_lease: &Lease) {}
 
     fn kind_named(name: &str) -> Option<()> {
         ["IA_NA", "0", "IA_PD", "2", "V4", "3"].contains(&name).then_some(())
@@ -46,29 +37,21 @@ impl CommandFamily for V4 {
         "V4"
     }
 
-    fn common(lease: &Lease) -> LeaseFields<'_> {
-        common!(lease)
-    }
-
-    fn user_context(lease: &mut Lease) -> &mut Box<str> {
-        &mut lease.user_context
-    }
-
     fn iaid(_lease: &Lease) -> Option<u32> {
         None
     }
 
     fn anonymous(lease: &Lease) -> Option<&'static str> {
-        let has_client_id = lease.client_id.as_ref().is_some_and(|id| !id.octets().is_empty());
-        let is_somebodys = has_client_id || !lease.hardware.is_empty();
+        let has_client_id = lease.client.identifier().is_some_and(|id| !id.is_empty());
+        let is_somebodys = has_client_id || !lease.client.hardware.is_empty();
         (!is_somebodys).then_some(" has neither hardware address or client id")
     }
 
     fn show_own(lease: &Lease, map: &mut Map<String, Value>) {
         map.insert("ip-address".to_owned(), json!(lease.address.to_string()));
-        map.insert("hw-address".to_owned(), json!(colon_hex(lease.hardware.octets())));
-        if let Some(client_id) = &lease.client_id {
-            map.insert("client-id".to_owned(), json!(colon_hex(client_id.octets())));
+        map.insert("hw-address".to_owned(), json!(colon_hex(lease.client.hardware.octets())));
+        if let Some(client_id) = lease.client.identifier() {
+            map.insert("client-id".to_owned(), json!(colon_hex(client_id)));
         }
     }
 }
@@ -86,20 +69,7 @@ impl FromCommand for V4 {
             Some(text) => Some(identifier(text, CLIENT_ID_OCTETS).map_err(CommandAnswer::error)?),
             None => None,
         };
-        let common = CommandLeaseFields::read(fields, &subnet, &address.to_string(), now_s)?;
-        Ok(Lease {
-            address,
-            hardware,
-            client_id: client_id.as_deref().map(ClientId::new),
-            valid_lifetime_s: common.valid_lifetime_s,
-            cltt_s: common.cltt_s,
-            subnet_id: subnet.id,
-            fqdn_fwd: common.fqdn_fwd,
-            fqdn_rev: common.fqdn_rev,
-            hostname: common.hostname,
-            state: common.state,
-            user_context: common.user_context,
-            pool_id: common.pool_id,
-        })
+        let client = LeaseClient { hardware, client_id: client_id.as_deref().map(ClientId::new) };
+        read_common(fields, address, client, &subnet, now_s)
     }
 }

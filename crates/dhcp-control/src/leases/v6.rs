@@ -4,16 +4,14 @@ use core::net::{IpAddr, Ipv6Addr};
 
 use dhcp_lease::v6::lease::HardwareSource;
 use dhcp_lease::v6::resource::{Resource, ResourceKind};
-use dhcp_lease::v6::{Lease, V6};
+use dhcp_lease::v6::{Lease, LeaseClient, LeaseExtra, V6};
 use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
 use serde_json::{Map, Value, json};
 
-use super::lease_fields::{
-    CommandLeaseFields, DUID_OCTETS, common, hardware, identifier, subnet_for,
-};
+use super::lease_fields::{DUID_OCTETS, hardware, identifier, read_common, subnet_for};
 use crate::answer::CommandAnswer;
 use crate::arguments::ArgumentFields;
-use crate::family::{CommandFamily, FromCommand, LeaseFields};
+use crate::family::{CommandFamily, FromCommand};
 use crate::ip_version::IpVersion;
 use crate::subnet_facts::SubnetFacts;
 use crate::text::colon_hex;
@@ -23,7 +21,6 @@ const EMPTY_DUID: [u8; 3] = [0; 3];
 
 impl CommandFamily for V6 {
     type Ip = Ipv6Addr;
-    type Kind = ResourceKind;
     type Other = dhcp_lease::v4::V4;
     const VERSION: IpVersion = IpVersion::V6;
     const FIRST: Ipv6Addr = Ipv6Addr::UNSPECIFIED;
@@ -33,19 +30,11 @@ impl CommandFamily for V6 {
         address.address
     }
 
-    fn address(lease: &Lease) -> Resource {
-        lease.resource
-    }
-
     fn resource_text(lease: &Lease) -> String {
-        match lease.resource.kind {
-            ResourceKind::Address => format!("address {}", lease.resource),
-            ResourceKind::Prefix => format!("prefix {}", lease.resource),
+        match lease.address.kind {
+            ResourceKind::Address => format!("address {}", lease.address),
+            ResourceKind::Prefix => format!("prefix {}", lease.address),
         }
-    }
-
-    fn kind(lease: &Lease) -> ResourceKind {
-        lease.resource.kind
     }
 
     fn kind_named(name: &str) -> Option<ResourceKind> {
@@ -63,38 +52,30 @@ impl CommandFamily for V6 {
         }
     }
 
-    fn common(lease: &Lease) -> LeaseFields<'_> {
-        common!(lease)
-    }
-
-    fn user_context(lease: &mut Lease) -> &mut Box<str> {
-        &mut lease.user_context
-    }
-
     fn iaid(lease: &Lease) -> Option<u32> {
-        Some(lease.iaid)
+        Some(lease.client.iaid)
     }
 
     fn anonymous(lease: &Lease) -> Option<&'static str> {
-        lease.duid.octets().is_empty().then_some(", has no DUID")
+        lease.client.duid.octets().is_empty().then_some(", has no DUID")
     }
 
     fn show_own(lease: &Lease, map: &mut Map<String, Value>) {
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
-        put("ip-address", json!(lease.resource.address.to_string()));
-        put("type", json!(Self::kind_name(lease.resource.kind)));
-        if lease.resource.kind == ResourceKind::Prefix {
-            put("prefix-len", json!(lease.resource.len));
+        put("ip-address", json!(lease.address.address.to_string()));
+        put("type", json!(Self::kind_name(lease.address.kind)));
+        if lease.address.kind == ResourceKind::Prefix {
+            put("prefix-len", json!(lease.address.len));
         }
-        put("iaid", json!(lease.iaid));
-        let duid = match lease.duid.octets() {
+        put("iaid", json!(lease.client.iaid));
+        let duid = match lease.client.duid.octets() {
             [] => EMPTY_DUID.as_slice(),
             octets => octets,
         };
         put("duid", json!(colon_hex(duid)));
-        put("preferred-lft", json!(lease.preferred_lifetime_s));
-        if !lease.hardware.is_empty() {
-            put("hw-address", json!(colon_hex(lease.hardware.octets())));
+        put("preferred-lft", json!(lease.extra.preferred_lifetime_s));
+        if !lease.extra.hardware.is_empty() {
+            put("hw-address", json!(colon_hex(lease.extra.hardware.octets())));
         }
     }
 }
@@ -115,28 +96,19 @@ impl FromCommand for V6 {
             Some(text) => hardware(text).map_err(CommandAnswer::error)?,
             None => HardwareAddress::NONE,
         };
-        let common = CommandLeaseFields::read(fields, &subnet, &address.to_string(), now_s)?;
-        if common.state == LeaseState::Declined && !is_address {
+        let duid = ClientId::new(if duid == EMPTY_DUID { &[] } else { &duid });
+        let client = LeaseClient { duid, iaid };
+        let mut lease = read_common::<Self>(fields, resource, client, &subnet, now_s)?;
+        if lease.state == LeaseState::Declined && !is_address {
             return Err(CommandAnswer::error("Invalid declined state for PD prefix."));
         }
         let preferred = fields.optional_number("preferred-lft")?;
-        Ok(Lease {
-            resource,
-            duid: ClientId::new(if duid == EMPTY_DUID { &[] } else { &duid }),
-            iaid,
-            valid_lifetime_s: common.valid_lifetime_s,
+        lease.extra = LeaseExtra {
             preferred_lifetime_s: preferred.unwrap_or(subnet.valid_lifetime_s),
-            cltt_s: common.cltt_s,
-            subnet_id: subnet.id,
-            pool_id: common.pool_id,
-            fqdn_fwd: common.fqdn_fwd,
-            fqdn_rev: common.fqdn_rev,
-            hostname: common.hostname,
             hardware,
             hardware_source: HardwareSource::Unknown,
-            state: common.state,
-            user_context: common.user_context,
-        })
+        };
+        Ok(lease)
     }
 }
 

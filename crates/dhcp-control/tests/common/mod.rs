@@ -11,7 +11,7 @@ use dhcp_control::{
     InterfaceFacts, IpVersion, LeaseAdministration, PutFailure, Selected, Selector, ServerVersion,
     ServiceState, Status, SubnetFacts, WrittenFile, execute,
 };
-use dhcp_lease::{ClientKey, LeaseState, PutMode};
+use dhcp_lease::{ClientKey, Lease, LeaseState, PutMode};
 use serde_json::{Value, json};
 
 /// Time of all commands: 2026-11-22 02:39:52.262110.
@@ -19,15 +19,15 @@ pub(crate) const WALL_US: u64 = 1_795_315_192_262_110;
 
 /// Leases by address and kind; a prefix comes after an address of the same number.
 pub(crate) struct FakeLeases<F: CommandFamily> {
-    leases: BTreeMap<(F::Ip, bool), F::Lease>,
+    leases: BTreeMap<(F::Ip, bool), Lease<F>>,
     pub written: Vec<String>,
     /// Failure of the next change.
     pub refuses: Option<PutFailure>,
 }
 
 impl<F: CommandFamily> FakeLeases<F> {
-    fn slot(lease: &F::Lease) -> (F::Ip, bool) {
-        (F::ip(F::address(lease)), F::kind(lease) != F::USUAL_KIND)
+    fn slot(lease: &Lease<F>) -> (F::Ip, bool) {
+        (F::ip(lease.address), lease.kind() != F::USUAL_KIND)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -36,17 +36,17 @@ impl<F: CommandFamily> FakeLeases<F> {
 }
 
 impl<F: CommandFamily> LeaseAdministration<F> for FakeLeases<F> {
-    fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<F::Lease> {
+    fn find(&self, ip: F::Ip, kind: F::Kind) -> Option<Lease<F>> {
         self.leases.get(&(ip, kind != F::USUAL_KIND)).cloned()
     }
 
-    fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<F::Lease> {
+    fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<Lease<F>> {
         let behind = |(ip, _): &(F::Ip, bool)| after.is_none_or(|after| *ip > after);
         let leases = self.leases.iter().filter(|(slot, _)| behind(slot));
         leases.map(|(_, lease)| lease.clone()).take(limit).collect()
     }
 
-    fn client_leases(&self, key: ClientKey<'_>) -> Vec<F::Lease> {
+    fn client_leases(&self, key: ClientKey<'_>) -> Vec<Lease<F>> {
         let (names, octets): (&[&str], _) = match key {
             ClientKey::Hardware(octets) => (&["hw-address"], octets),
             ClientKey::Identifier(octets) => (&["client-id", "duid"], octets),
@@ -55,18 +55,18 @@ impl<F: CommandFamily> LeaseAdministration<F> for FakeLeases<F> {
         };
         let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
         let text = octets.join(":");
-        let is_his = |lease: &&F::Lease| {
+        let is_his = |lease: &&Lease<F>| {
             let document = F::to_json(lease);
             names.iter().any(|name| document[*name] == text.as_str())
         };
         self.leases.values().filter(is_his).cloned().collect()
     }
 
-    fn for_each(&self, visit: &mut dyn FnMut(&F::Lease)) {
+    fn for_each(&self, visit: &mut dyn FnMut(&Lease<F>)) {
         self.leases.values().for_each(visit);
     }
 
-    fn put(&mut self, lease: F::Lease, mode: PutMode) -> Result<(), PutFailure> {
+    fn put(&mut self, lease: Lease<F>, mode: PutMode) -> Result<(), PutFailure> {
         if let Some(failure) = self.refuses.take() {
             return Err(failure);
         }
@@ -83,7 +83,7 @@ impl<F: CommandFamily> LeaseAdministration<F> for FakeLeases<F> {
 
     fn remove(&mut self, address: F::Address) -> Result<bool, String> {
         let before = self.leases.len();
-        self.leases.retain(|_, lease| F::address(lease) != address);
+        self.leases.retain(|_, lease| lease.address != address);
         Ok(self.leases.len() < before)
     }
 
@@ -386,13 +386,13 @@ impl<F: CommandFamily> CommandBackend for Fake<F> {
             let mut pool = PoolCounts { id: 0, total: 10, leases: LeaseCounts::default() };
             let mut prefixes = PoolCounts { id: 0, total: 256, leases: LeaseCounts::default() };
             self.leases.for_each(&mut |lease| {
-                if F::subnet_id(lease) != facts.id {
+                if lease.subnet_id != facts.id {
                     return;
                 }
-                let usual = F::kind(lease) == F::USUAL_KIND;
+                let usual = lease.kind() == F::USUAL_KIND;
                 let leases = if usual { &mut pool.leases } else { &mut prefixes.leases };
                 leases.assigned += 1;
-                leases.declined += u64::from(F::state(lease) == LeaseState::Declined);
+                leases.declined += u64::from(lease.state == LeaseState::Declined);
             });
             counts.subnets.push(SubnetCounts {
                 id: facts.id,

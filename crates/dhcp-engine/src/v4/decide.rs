@@ -61,6 +61,7 @@ impl ProposedAction {
                 fqdn_rev: false,
                 hostname: transaction.client_facts.name.text(),
                 user_context: transaction.user_context(location.subnet),
+                extra: (),
             }),
         }
     }

@@ -4,7 +4,7 @@
 use core::net::Ipv4Addr;
 
 use base::Now;
-use dhcp_lease::v4::lease::INFINITE_LIFETIME_S;
+use dhcp_lease::INFINITE_LIFETIME_S;
 use dhcp_lease::v4::{PoolIndex, SlotView, V4};
 
 use super::claim::AddressLocation;

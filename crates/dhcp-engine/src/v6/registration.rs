@@ -5,8 +5,8 @@
 use core::net::Ipv6Addr;
 
 use dhcp_lease::v6::{
-    Action, Change, Facts, FetchKeys, IaIdentity, LeaseState, LeaseTerms, Resource, ResourceKind,
-    SlotOccupancy, SlotView, V6,
+    Action, Change, Facts, FetchKeys, IaIdentity, LeaseExtra, LeaseState, LeaseTerms, Resource,
+    ResourceKind, SlotOccupancy, SlotView, V6,
 };
 use dhcp_wire::v6::{MessageWriter, option};
 
@@ -148,15 +148,17 @@ impl Transaction<'_> {
             expected_version: registration.version,
             action: Action::Register(LeaseTerms {
                 valid_lifetime_s: registration.valid_s,
-                preferred_lifetime_s: registration.preferred_s,
                 subnet_id: self.snapshot.subnet(registration.subnet).id,
                 pool_id: 0,
                 fqdn_fwd: false,
                 fqdn_rev: false,
                 hostname: self.buffers.name,
                 user_context: "",
-                hardware: self.client.hardware.0,
-                hardware_source: self.client.hardware.1,
+                extra: LeaseExtra {
+                    preferred_lifetime_s: registration.preferred_s,
+                    hardware: self.client.hardware.0,
+                    hardware_source: self.client.hardware.1,
+                },
             }),
         }
     }

@@ -4,7 +4,7 @@
 use base::Now;
 use dhcp_lease::contract::text_hash;
 use dhcp_lease::v6::{
-    Action, Change, Facts, LeaseTerms, ResourceKind, SlotOccupancy, SlotOwner, SlotView,
+    Action, Change, Facts, LeaseExtra, LeaseTerms, ResourceKind, SlotOccupancy, SlotOwner, SlotView,
 };
 use dhcp_wire::v6::StatusCode;
 
@@ -234,15 +234,17 @@ impl<'m> Transaction<'m> {
         let pool = grant.location.pool.map(|pool| self.snapshot.pool_terms(pool));
         LeaseTerms {
             valid_lifetime_s: grant.lifetimes.valid_s,
-            preferred_lifetime_s: grant.lifetimes.preferred_s,
             subnet_id: self.snapshot.subnet(grant.location.subnet).id,
             pool_id: pool.map_or(0, |pool| pool.id),
             fqdn_fwd: false,
             fqdn_rev: false,
             hostname: self.buffers.name,
             user_context: self.context(grant.location.subnet),
-            hardware: self.client.hardware.0,
-            hardware_source: self.client.hardware.1,
+            extra: LeaseExtra {
+                preferred_lifetime_s: grant.lifetimes.preferred_s,
+                hardware: self.client.hardware.0,
+                hardware_source: self.client.hardware.1,
+            },
         }
     }
 }

@@ -18,7 +18,7 @@ use dhcp_config::testing::Generator;
 use dhcp_config::{CheckedConfig, ConfigProblem, ExpiredLeases, render};
 use dhcp_control::kea_json;
 use dhcp_engine::InterfaceNames;
-use dhcp_lease::Expiry;
+use dhcp_lease::{Expiry, Lease};
 use serde_json::Value;
 use tally::ComparisonCounts;
 
@@ -70,7 +70,7 @@ impl<P: ComparableProtocol> ComparisonServer<P> {
         (to.iter().map(|to| format!("{to:?}")).chain(counters).collect(), replies)
     }
 
-    fn leases(&self) -> Vec<P::Lease> {
+    fn leases(&self) -> Vec<Lease<P>> {
         let mut leases = Vec::new();
         self.0.table.for_each_lease(|lease| leases.push(lease));
         leases

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn sample<B: StoreFactory>(number: u32, state: LeaseState) -> <B::Family as Family>::Lease {
+fn sample<B: StoreFactory>(number: u32, state: LeaseState) -> Lease<B::Family> {
     B::Family::lease(&SampleLease {
         address: number,
         client: 7,

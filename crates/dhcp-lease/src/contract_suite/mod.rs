@@ -19,7 +19,7 @@ use crate::contract::{
     SlotOccupancy, SlotOwner, SlotView, TextView, text_hash,
 };
 use crate::family::{Family, PoolIndex};
-use crate::lease::LeaseState;
+use crate::lease::{Lease, LeaseState, LeaseTerms};
 use crate::pool::PoolSet;
 use crate::sample::{SampleFamily, SampleLease};
 use crate::table::LeaseTable;
@@ -159,10 +159,10 @@ const OUTSIDE: u32 = 0xcb00_7101;
 type AddressOf<B> = <<B as StoreFactory>::Family as Family>::Address;
 type ClientOf<B> = <<B as StoreFactory>::Family as Family>::Identity<'static>;
 type SpecOf<B> = <<B as StoreFactory>::Family as TableFamily>::Spec;
-type ActionOf<B> = Action<<<B as StoreFactory>::Family as Family>::Terms<'static>>;
+type ActionOf<B> = Action<LeaseTerms<'static, <B as StoreFactory>::Family>>;
 type ViewOf<B> = SlotView<<B as StoreFactory>::Family>;
 type ChangeBy<B> =
-    Change<ClientOf<B>, AddressOf<B>, <<B as StoreFactory>::Family as Family>::Terms<'static>>;
+    Change<ClientOf<B>, AddressOf<B>, LeaseTerms<'static, <B as StoreFactory>::Family>>;
 
 fn address<B: StoreFactory>(last: u8) -> AddressOf<B> {
     B::Family::address(BASE + u32::from(last))

@@ -3,11 +3,12 @@
 use super::LeaseTable;
 use super::commit_epochs::CommitEpochs;
 use super::overlap::Overlaps as _;
+use super::slot::RareLeaseFields;
 use super::stripe::Locked;
-use super::table_family::{FamilySlotFields, LeaseParts, SlotNumberMap, TableFamily};
+use super::table_family::{FamilySlotFields, SlotNumberMap, TableFamily};
 use super::tally::Delta;
 use crate::contract::{PutMode, PutRefusal, Receipt, SlotOccupancy};
-use crate::lease::LeaseState;
+use crate::lease::{Lease, LeaseState, RowView};
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Makes `lease` the lease of its address for an operator; `epochs` and `log` are as for
@@ -18,13 +19,13 @@ impl<F: TableFamily> LeaseTable<F> {
     /// Returns the errors of [`LeaseStore::put`](crate::LeaseStore::put).
     pub fn put(
         &self,
-        lease: &F::Lease,
+        lease: &Lease<F>,
         mode: PutMode,
         epochs: CommitEpochs,
-        log: &mut dyn FnMut(F::Row<'_>),
+        log: &mut dyn FnMut(RowView<'_, F>),
     ) -> Result<Receipt, PutRefusal> {
         let CommitEpochs { row_epoch, settled_epoch } = epochs;
-        let lease = F::split_lease(lease.clone());
+        let lease = lease.clone();
         self.guard(lease.address);
         let slot_number =
             self.slot_number_to_put(lease.address, mode).ok_or(PutRefusal::Missing)?;
@@ -59,7 +60,7 @@ impl<F: TableFamily> LeaseTable<F> {
             let state = &mut *stripe.state;
             state.deadlines.hurry(&mut state.slots, id);
         }
-        log(F::row(stripe.slot(id), state));
+        log(stripe.slot(id).row(state));
         Ok(Receipt { row_epoch })
     }
 
@@ -84,7 +85,7 @@ impl<F: TableFamily> LeaseTable<F> {
         &self,
         address: F::Address,
         epochs: CommitEpochs,
-        log: &mut dyn FnMut(F::Row<'_>),
+        log: &mut dyn FnMut(RowView<'_, F>),
     ) -> Result<Receipt, PutRefusal> {
         let slot_number = self.slot_numbers.find(address).ok_or(PutRefusal::Missing)?;
         let mut stripe = self.lock_of(slot_number);
@@ -97,7 +98,7 @@ impl<F: TableFamily> LeaseTable<F> {
             return Err(PutRefusal::Unsettled(unsettled));
         }
         stripe.end_term(id);
-        log(F::row(stripe.slot(id), state));
+        log(stripe.slot(id).row(state));
         stripe.vacate(id, epochs);
         Ok(Receipt { row_epoch: epochs.row_epoch })
     }
@@ -125,15 +126,11 @@ impl<F: TableFamily> Locked<'_, F> {
     }
 
     /// Puts a whole lease that an operator sets into slot `id` and returns the slot's new use.
-    pub(super) fn install(
-        &mut self,
-        id: u32,
-        lease: LeaseParts<F>,
-        row_epoch: u64,
-    ) -> SlotOccupancy {
+    pub(super) fn install(&mut self, id: u32, lease: Lease<F>, row_epoch: u64) -> SlotOccupancy {
         let occupancy = lease.occupancy();
         let is_lease = lease.valid_lifetime_s > 0;
-        self.replace_family_fields(id, lease.family_fields);
+        let (fields, hardware) = F::slot_fields(lease.address, lease.client, &lease.extra);
+        self.replace_family_fields(id, fields);
         self.transition(id, occupancy, |slot| {
             slot.subnet_id = lease.subnet_id;
             slot.pool_id = lease.pool_id;
@@ -142,7 +139,13 @@ impl<F: TableFamily> Locked<'_, F> {
             slot.row_epoch = row_epoch;
             slot.marks.set_state(if is_lease { lease.state } else { LeaseState::Assigned });
             if is_lease {
-                slot.set_extra(lease.extra);
+                slot.set_rare(RareLeaseFields {
+                    hostname: lease.hostname,
+                    user_context: lease.user_context,
+                    fqdn_fwd: lease.fqdn_fwd,
+                    fqdn_rev: lease.fqdn_rev,
+                    hardware,
+                });
             } else {
                 slot.extra = None;
             }

@@ -10,7 +10,7 @@ use super::stripe::Locked;
 use super::table_family::{FamilySlotFields, SlotNumberMap, TableFamily};
 use super::tally::Delta;
 use crate::contract::{Action, CHANGES_MAX, ChangeOf, CommitRefusal, Receipt, SlotOccupancy};
-use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
+use crate::lease::{INFINITE_LIFETIME_S, LeaseState, LeaseTerms, RowView};
 
 /// Locks of the lease table's stripes that one commit changes, in ascending order.
 struct Guards<'t, F: TableFamily> {
@@ -49,8 +49,8 @@ impl<'t, F: TableFamily> Guards<'t, F> {
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Applies all `changes` of slots or none (at most [`CHANGES_MAX`], distinct addresses), each
-    /// only if its slot has the expected version, no row after `settled_epoch`, and a use that
-    /// permits the action at `now`. Logged rows belong to `row_epoch`; the table gives them to
+    /// only if its slot has the expected version, no unsettled row by `epochs`, and a use that
+    /// permits the action at `now`. Logged rows belong to its row epoch; the table gives them to
     /// `log`, in the order of `changes`, while the slot is locked: `log` must not wait and must not
     /// use the table.
     ///
@@ -68,13 +68,12 @@ impl<F: TableFamily> LeaseTable<F> {
         &self,
         now: Now,
         changes: &[ChangeOf<'_, F>],
-        row_epoch: u64,
-        settled_epoch: u64,
-        log: &mut dyn FnMut(F::Row<'_>),
+        epochs: CommitEpochs,
+        log: &mut dyn FnMut(RowView<'_, F>),
     ) -> Result<Receipt, CommitRefusal> {
         assert!(changes.len() <= CHANGES_MAX, "a commit has at most {CHANGES_MAX} changes");
         let timed = self.check_clock(now);
-        let commit = Commit { now: timed.now, timed, row_epoch, settled_epoch };
+        let commit = Commit { now: timed.now, timed, epochs };
         if let [change] = changes {
             let slot_number = self.slot_number_for(change).ok_or(CommitRefusal::NoSuchSlot)?;
             let mut stripe = self.lock_of(slot_number);
@@ -132,13 +131,12 @@ impl<F: TableFamily> LeaseTable<F> {
 struct Commit {
     now: Now,
     timed: ClockReading,
-    row_epoch: u64,
-    settled_epoch: u64,
+    epochs: CommitEpochs,
 }
 
 impl Commit {
     const fn receipt(&self, is_logged: bool) -> Receipt {
-        Receipt { row_epoch: if is_logged { self.row_epoch } else { 0 } }
+        Receipt { row_epoch: if is_logged { self.epochs.row_epoch } else { 0 } }
     }
 
     /// Checks that `change` may be made to its slot. Returns the id of its slot, unless the slot is
@@ -166,13 +164,13 @@ impl Commit {
         if slot.version != change.expected_version {
             return Err(CommitRefusal::Stale);
         }
-        if slot.row_epoch > self.settled_epoch {
+        if slot.row_epoch > self.epochs.settled_epoch {
             return Err(CommitRefusal::Unsettled(slot.row_epoch));
         }
         let is_mine =
             || slot.family_fields.has_client() && slot.family_fields.is_owned_by(&change.identity);
         let is_over = || slot.expires_s() <= self.now.wall_s();
-        let fits = match (change.action, slot.occupancy_at(self.settled_epoch)) {
+        let fits = match (change.action, slot.occupancy_at(self.epochs.settled_epoch)) {
             // The last client that registers an address is the one that uses it.
             (Action::Register(_), SlotOccupancy::Leased)
                 if slot.marks.state() == LeaseState::Registered =>
@@ -216,7 +214,7 @@ impl Commit {
         stripe: &mut Locked<'_, F>,
         id: u32,
         change: &ChangeOf<'_, F>,
-        log: &mut dyn FnMut(F::Row<'_>),
+        log: &mut dyn FnMut(RowView<'_, F>),
     ) -> bool {
         match change.action {
             Action::Hold { deadline_ns, subnet_id } => {
@@ -229,16 +227,16 @@ impl Commit {
             }
             Action::Lease(terms) => {
                 self.lease(stripe, id, &change.identity, &terms, LeaseState::Assigned);
-                log(F::row(stripe.slot(id), LeaseState::Assigned));
+                log(stripe.slot(id).row(LeaseState::Assigned));
             }
             Action::Register(terms) => {
                 self.lease(stripe, id, &change.identity, &terms, LeaseState::Registered);
-                log(F::row(stripe.slot(id), LeaseState::Registered));
+                log(stripe.slot(id).row(LeaseState::Registered));
             }
             Action::Release => self.release(stripe, id, log),
             Action::Decline { probation_s } => {
                 self.decline(stripe, id, probation_s);
-                log(F::row(stripe.slot(id), LeaseState::Declined));
+                log(stripe.slot(id).row(LeaseState::Declined));
             }
         }
         true
@@ -281,7 +279,7 @@ impl Commit {
         stripe: &mut Locked<'_, F>,
         id: u32,
         identity: &F::Identity<'_>,
-        terms: &F::Terms<'_>,
+        terms: &LeaseTerms<'_, F>,
         state: LeaseState,
     ) {
         let slot = stripe.slot(id);
@@ -301,19 +299,16 @@ impl Commit {
             stripe.slot_mut(id).extra = extra;
         }
         let set_terms = |slot: &mut LeaseSlot<F>| {
-            let common = F::common(terms);
             slot.cltt_s = self.now.wall_s();
-            slot.valid_lifetime_s = common.valid_lifetime_s;
-            slot.subnet_id = common.subnet_id;
-            slot.pool_id = common.pool_id;
-            slot.row_epoch = self.row_epoch;
+            slot.valid_lifetime_s = terms.valid_lifetime_s;
+            slot.subnet_id = terms.subnet_id;
+            slot.pool_id = terms.pool_id;
+            slot.row_epoch = self.epochs.row_epoch;
             slot.marks.set_state(state);
-            slot.set_text(&common.text);
-            F::keep_terms(slot, terms);
+            slot.set_text(terms);
+            F::set_extra(slot, &terms.extra);
         };
-        let subnet_id = F::common(terms).subnet_id;
-        let slot = stripe.slot(id);
-        if !is_renewed || slot.subnet_id != subnet_id {
+        if !is_renewed || stripe.slot(id).subnet_id != terms.subnet_id {
             let delta = match state {
                 _ if is_renewed => Delta::default(),
                 LeaseState::Registered => Delta::REGISTERED,
@@ -322,8 +317,8 @@ impl Commit {
             stripe.transition_counted(id, SlotOccupancy::Leased, delta, set_terms);
             return;
         }
-        let expired_s = slot.expires_s();
         let slot = stripe.slot_mut(id);
+        let expired_s = slot.expires_s();
         slot.touch();
         set_terms(slot);
         let state = &mut *stripe.state;
@@ -335,7 +330,7 @@ impl Commit {
         &self,
         stripe: &mut Locked<'_, F>,
         id: u32,
-        log: &mut dyn FnMut(F::Row<'_>),
+        log: &mut dyn FnMut(RowView<'_, F>),
     ) {
         let is_remembered = stripe.state.deadlines.expiry.has_affinity();
         let slot = stripe.slot_mut(id);
@@ -344,9 +339,8 @@ impl Commit {
         slot.valid_lifetime_s = 0;
         slot.family_fields.end_term();
         let row_state = if is_remembered { LeaseState::Released } else { slot.marks.state() };
-        log(F::row(slot, row_state));
-        let Self { row_epoch, settled_epoch, .. } = *self;
-        stripe.free_when_settled(id, CommitEpochs { row_epoch, settled_epoch }, |slot| {
+        log(slot.row(row_state));
+        stripe.free_when_settled(id, self.epochs, |slot| {
             let past = if is_remembered { LeaseState::Released } else { LeaseState::Assigned };
             slot.marks.set_state(past);
         });
@@ -363,7 +357,7 @@ impl Commit {
         stripe.transition(id, SlotOccupancy::Declined, |slot| {
             slot.cltt_s = self.now.wall_s();
             slot.valid_lifetime_s = probation_s;
-            slot.row_epoch = self.row_epoch;
+            slot.row_epoch = self.epochs.row_epoch;
             slot.marks.set_state(LeaseState::Declined);
         });
     }

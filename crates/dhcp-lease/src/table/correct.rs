@@ -4,7 +4,7 @@ use super::LeaseTable;
 use super::order;
 use super::table_family::{SlotNumberMap, TableFamily};
 use crate::contract::SlotOccupancy;
-use crate::lease::LeaseState;
+use crate::lease::{Lease, LeaseState};
 use crate::pool::Allocator;
 
 /// Distance, in slot numbers before the next address to lease, within which an address counts as
@@ -17,7 +17,7 @@ impl<F: TableFamily> LeaseTable<F> {
     /// slot with a row of a later epoch stays as it is, since the database has not yet accepted or
     /// refused that row; so do a held slot without a lease in the database, and a slot that has the
     /// same lease already.
-    pub fn correct(&self, address: F::Address, lease: Option<F::Lease>, row_epoch: u64) {
+    pub fn correct(&self, address: F::Address, lease: Option<Lease<F>>, row_epoch: u64) {
         let slot_number = match &lease {
             Some(_) => {
                 self.guard(address);
@@ -37,11 +37,10 @@ impl<F: TableFamily> LeaseTable<F> {
                 let id = stripe.make(slot_number, address);
                 let slot = stripe.slot(id);
                 let is_same = slot.shown_state().is_some_and(|state| {
-                    slot.occupancy != SlotOccupancy::Held
-                        && F::to_lease(&F::row(slot, state)) == lease
+                    slot.occupancy != SlotOccupancy::Held && slot.row(state).to_lease() == lease
                 });
                 if !is_same {
-                    stripe.install(id, F::split_lease(lease), row_epoch);
+                    stripe.install(id, lease, row_epoch);
                 }
             }
             (Some(id), None) if stripe.slot(id).occupancy != SlotOccupancy::Held => {

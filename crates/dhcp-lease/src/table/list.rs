@@ -13,21 +13,22 @@ use super::slot::LeaseSlot;
 use super::table_family::{ClientIndex, FamilySlotFields, SlotNumberMap, TableFamily};
 use crate::contract::SlotOccupancy;
 use crate::identity::ClientKey;
+use crate::lease::Lease;
 
 /// Number of blocks of 256 addresses that a listing reads before it checks for a full page.
 const PAGE_BLOCKS: usize = 16;
 
 /// Returns the lease that `slot` has or remembers, if any.
-fn visible_lease<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<F::Lease> {
+fn visible_lease<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<Lease<F>> {
     let state = if slot.version == 0 { None } else { slot.shown_state() };
-    state.map(|state| F::to_lease(&F::row(slot, state)))
+    state.map(|state| slot.row(state).to_lease())
 }
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Returns the lease of `address`, in any state: also one that was released or reclaimed, as
     /// long as the table remembers the lease.
     #[must_use]
-    pub fn lease(&self, address: F::Address) -> Option<F::Lease> {
+    pub fn lease(&self, address: F::Address) -> Option<Lease<F>> {
         let slot_number = self.slot_numbers.find(address)?;
         let stripe = self.lock_of(slot_number);
         stripe.find(slot_number).and_then(|id| visible_lease(stripe.slot(id)))
@@ -58,15 +59,14 @@ impl<F: TableFamily> LeaseTable<F> {
 
     /// Calls `visit` with every lease, in any state, in arbitrary order. About a thousand slots at
     /// a time are copied; no lock is held during a visit.
-    pub fn for_each_lease(&self, mut visit: impl FnMut(F::Lease)) {
+    pub fn for_each_lease(&self, mut visit: impl FnMut(Lease<F>)) {
         let mut copies = Vec::new();
         for stripe in 0..STRIPES {
             for part in 0.. {
                 {
                     let stripe = self.lock(stripe);
                     let Some(slots) = stripe.state.slots.part(part) else { break };
-                    let row =
-                        |slot: &LeaseSlot<F>| Some(F::to_lease(&F::row(slot, slot.shown_state()?)));
+                    let row = |slot: &LeaseSlot<F>| Some(slot.row(slot.shown_state()?).to_lease());
                     copies.extend(slots.filter_map(row));
                 }
                 copies.drain(..).for_each(&mut visit);
@@ -77,18 +77,18 @@ impl<F: TableFamily> LeaseTable<F> {
     /// Returns the leases, in any state, that the client with `key` has or had last, in ascending
     /// order. If an index leads to all of them, only they are read.
     #[must_use]
-    pub fn leases_of(&self, key: ClientKey<'_>) -> Vec<F::Lease> {
+    pub fn leases_of(&self, key: ClientKey<'_>) -> Vec<Lease<F>> {
         self.search(key).0
     }
 
     /// Returns the leases of [`LeaseTable::leases_of`], and the number of slots that the search
     /// looked at.
-    pub(super) fn search(&self, key: ClientKey<'_>) -> (Vec<F::Lease>, usize) {
+    pub(super) fn search(&self, key: ClientKey<'_>) -> (Vec<Lease<F>>, usize) {
         let (mut leases, mut looked_at) = (Vec::new(), 0);
         let mut look = |slot: &LeaseSlot<F>| {
             looked_at += 1;
-            let row = slot.shown_state().map(|state| F::row(slot, state));
-            leases.extend(row.filter(|row| F::is_of(row, key)).map(|row| F::to_lease(&row)));
+            let row = slot.shown_state().map(|state| slot.row(state));
+            leases.extend(row.filter(|row| F::is_of(row, key)).map(|row| row.to_lease()));
         };
         if let Some(mut slot_numbers) = self.index.find_all(key) {
             slot_numbers.sort_unstable();
@@ -108,7 +108,7 @@ impl<F: TableFamily> LeaseTable<F> {
                 }
             }
         }
-        leases.sort_by_key(|lease| F::order(F::address_of(lease)));
+        leases.sort_by_key(|lease| F::order(lease.address));
         (leases, looked_at)
     }
 
@@ -118,7 +118,7 @@ impl<F: TableFamily> LeaseTable<F> {
     /// Slots of pools are read from `after` on until the page is full; slots outside of pools are
     /// all read every time.
     #[must_use]
-    pub fn page(&self, after: Option<F::Address>, limit: usize) -> Vec<F::Lease> {
+    pub fn page(&self, after: Option<F::Address>, limit: usize) -> Vec<Lease<F>> {
         let after = after.map(F::order);
         let mut page = LeasePage { after, limit, leases: BTreeMap::new() };
         for run in self.slot_numbers.runs(&self.map, after) {
@@ -155,7 +155,7 @@ impl<F: TableFamily> LeaseTable<F> {
 struct LeasePage<F: TableFamily> {
     after: Option<F::Order>,
     limit: usize,
-    leases: BTreeMap<F::Order, F::Lease>,
+    leases: BTreeMap<F::Order, Lease<F>>,
 }
 
 impl<F: TableFamily> LeasePage<F> {

@@ -4,28 +4,28 @@ use base::Prefetch;
 
 use super::LeaseTable;
 use super::commit_epochs::CommitEpochs;
-use super::table_family::{LeaseParts, SlotNumberMap, TableFamily};
+use super::table_family::{SlotNumberMap, TableFamily};
+use crate::lease::Lease;
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Adds a lease read from storage to the table; of several rows of one address the last wins,
     /// in the order of the calls. A reclaimed row leaves the address free and the lease remembered;
     /// a row with a valid lifetime of 0 leaves the address free, with the client known. Several
     /// threads may load different addresses at once.
-    pub fn load(&self, lease: F::Lease) {
+    pub fn load(&self, lease: Lease<F>) {
         self.load_row(lease);
     }
 
     /// Prefetches the memory that loading `lease` will read; the caller does this some leases
     /// ahead.
-    pub fn prefetch_load(&self, lease: &F::Lease, prefetch: Prefetch) {
+    pub fn prefetch_load(&self, lease: &Lease<F>, prefetch: Prefetch) {
         self.prefetch_client(&F::indexed_by(lease), prefetch);
     }
 
     /// Loads `lease` as [`LeaseTable::load`] does; returns true when its address had no lease
     /// before and has one now.
-    pub fn load_row(&self, lease: F::Lease) -> bool {
-        let lease = F::split_lease(lease);
-        let is_deletion = lease.valid_lifetime_s == 0;
+    pub fn load_row(&self, lease: Lease<F>) -> bool {
+        let is_deletion = lease.is_deleted();
         self.slot_number_to_load(lease.address, is_deletion)
             .is_some_and(|slot_number| self.load_at(slot_number, lease) && !is_deletion)
     }
@@ -59,9 +59,9 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 
     /// Loads `lease` into the slot `slot_number`. Returns true if there was no lease.
-    fn load_at(&self, slot_number: u32, lease: LeaseParts<F>) -> bool {
+    fn load_at(&self, slot_number: u32, lease: Lease<F>) -> bool {
         let mut stripe = self.lock_of(slot_number);
-        let is_deletion = lease.valid_lifetime_s == 0;
+        let is_deletion = lease.is_deleted();
         if is_deletion
             && stripe.find(slot_number).is_none_or(|id| stripe.slot(id).version == 0)
             && !stripe.is_leasable(slot_number, lease.address)

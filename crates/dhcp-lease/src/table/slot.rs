@@ -4,10 +4,10 @@ use base::HostName;
 
 use super::deadlines::UNLINKED;
 use super::expiry::Expiry;
-use super::table_family::{FamilySlotFields, LeaseTexts, TableFamily};
+use super::table_family::{FamilySlotFields, TableFamily};
 use crate::HardwareAddress;
 use crate::contract::{SlotOccupancy, SlotOwner, SlotView, TextView, text_hash};
-use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
+use crate::lease::{LeaseState, LeaseTerms, RowView, expires_s};
 
 /// Fields of a slot that few leases have, stored outside of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -160,11 +160,7 @@ impl<F: TableFamily> LeaseSlot<F> {
 
     /// Returns the wall-clock second at which the slot's lease or probation ends.
     pub(super) const fn expires_s(&self) -> u64 {
-        if self.valid_lifetime_s == INFINITE_LIFETIME_S {
-            u64::MAX
-        } else {
-            self.cltt_s + self.valid_lifetime_s as u64
-        }
+        expires_s(self.cltt_s, self.valid_lifetime_s)
     }
 
     /// Returns the wall-clock second in which the slot comes up to be swept, when reclaimed leases
@@ -240,28 +236,52 @@ impl<F: TableFamily> LeaseSlot<F> {
         })
     }
 
-    /// Stores the lease's texts `text` in the slot; allocates only when they differ from the
-    /// present ones.
-    pub(super) fn set_text(&mut self, text: &LeaseTexts<'_>) {
-        if self.extra.is_none() && text.is_empty() {
+    /// Returns the lease in the slot as a row in `state`.
+    pub(crate) fn row(&self, state: LeaseState) -> RowView<'_, F> {
+        let rare = self.rare();
+        RowView {
+            address: self.address(),
+            client: self.family_fields.client(),
+            valid_lifetime_s: self.valid_lifetime_s,
+            cltt_s: self.cltt_s,
+            subnet_id: self.subnet_id,
+            pool_id: self.pool_id,
+            fqdn_fwd: rare.fqdn_fwd,
+            fqdn_rev: rare.fqdn_rev,
+            hostname: rare.hostname,
+            state,
+            user_context: rare.user_context,
+            extra: self.family_fields.extra(rare.hardware),
+        }
+    }
+
+    /// Stores the names and the user context of a lease in the slot; allocates only when they
+    /// differ from the present ones.
+    pub(super) fn set_text(&mut self, terms: &LeaseTerms<'_, F>) {
+        let is_empty = terms.hostname.is_empty()
+            && terms.user_context.is_empty()
+            && !terms.fqdn_fwd
+            && !terms.fqdn_rev;
+        if self.extra.is_none() && is_empty {
             return;
         }
         let stored = self.rare();
-        let has_hostname = stored.hostname == text.hostname;
-        let has_context = text.user_context.is_empty() || stored.user_context == text.user_context;
-        let has_flags = (stored.fqdn_fwd, stored.fqdn_rev) == (text.fqdn_fwd, text.fqdn_rev);
+        let has_hostname = stored.hostname == terms.hostname;
+        let has_context =
+            terms.user_context.is_empty() || stored.user_context == terms.user_context;
+        let has_flags = (stored.fqdn_fwd, stored.fqdn_rev) == (terms.fqdn_fwd, terms.fqdn_rev);
         if has_hostname && has_context && has_flags {
             return;
         }
         self.change_extra(|extra| {
             if !has_hostname {
-                extra.hostname = text.hostname.into();
+                extra.hostname = terms.hostname.into();
             }
             if !has_context {
-                extra.user_context = text.user_context.into();
+                extra.user_context = terms.user_context.into();
             }
-            extra.fqdn_fwd = text.fqdn_fwd;
-            extra.fqdn_rev = text.fqdn_rev;
+            extra.fqdn_fwd = terms.fqdn_fwd;
+            extra.fqdn_rev = terms.fqdn_rev;
         });
     }
 
@@ -301,7 +321,7 @@ impl<F: TableFamily> LeaseSlot<F> {
     }
 
     /// Stores the rare fields `extra` outside the slot unless they are all empty.
-    pub(super) fn set_extra(&mut self, extra: RareLeaseFields) {
+    pub(super) fn set_rare(&mut self, extra: RareLeaseFields) {
         self.extra = (!extra.is_empty()).then(|| Box::new(extra));
     }
 }

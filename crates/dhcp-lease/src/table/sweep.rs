@@ -20,8 +20,7 @@ use super::stripe::{Locked, Stripe, StripeHints};
 use super::sweep_request::{Position, Sweep};
 use super::table_family::{FamilySlotFields, TableFamily};
 use crate::contract::{SlotOccupancy, SweepCounts};
-use crate::family::Family;
-use crate::lease::LeaseState;
+use crate::lease::{LeaseState, RowView};
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Frees slots whose hold, lease or probation has ended at `now` and slots that were released
@@ -31,7 +30,7 @@ impl<F: TableFamily> LeaseTable<F> {
         &self,
         now: Now,
         sweep: &Sweep,
-        log: &mut dyn FnMut(F::Row<'_>),
+        log: &mut dyn FnMut(RowView<'_, F>),
     ) -> SweepCounts {
         let [holds, leases, declined] = self.swept_early.each_ref().map(|count| {
             // Read first: shards share the line, and there is hardly ever a count to take.
@@ -172,7 +171,7 @@ impl<F: TableFamily> LeaseTable<F> {
 }
 
 /// Callback that receives the rows that a sweep logs.
-type Log<'l, F> = &'l mut dyn FnMut(<F as Family>::Row<'_>);
+type Log<'l, F> = &'l mut dyn FnMut(RowView<'_, F>);
 
 /// Pass of a sweep over the stripes of the table.
 struct SweepPass<'l, F: TableFamily> {
@@ -363,7 +362,7 @@ impl<F: TableFamily> SweepPass<'_, F> {
             }
         });
         if let Some(log) = &mut self.log {
-            log(F::row(stripe.slot(id), LeaseState::ExpiredReclaimed));
+            log(stripe.slot(id).row(LeaseState::ExpiredReclaimed));
         }
     }
 
@@ -375,7 +374,7 @@ impl<F: TableFamily> SweepPass<'_, F> {
             slot.valid_lifetime_s = 0;
             slot.family_fields.end_term();
             slot.row_epoch = row_epoch;
-            log(F::row(slot, slot.marks.state()));
+            log(slot.row(slot.marks.state()));
         }
         stripe
             .transition(id, SlotOccupancy::Free, |slot| slot.marks.set_state(LeaseState::Assigned));

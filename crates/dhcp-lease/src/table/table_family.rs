@@ -12,11 +12,10 @@ use base::Prefetch;
 
 use super::address_map::AddressMap;
 use super::overlap::Overlaps;
-use super::slot::{LeaseSlot, RareLeaseFields};
-use crate::contract::SlotOccupancy;
+use super::slot::LeaseSlot;
 use crate::family::{Family, PoolIndex};
-use crate::identity::ClientKey;
-use crate::lease::LeaseState;
+use crate::identity::{ClientKey, HardwareAddress};
+use crate::lease::{Lease, RowView};
 use crate::pool::{Allocator, PoolSet};
 
 /// Address family whose leases a [`LeaseTable`](super::LeaseTable) keeps. Other crates cannot
@@ -30,13 +29,6 @@ pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
     type Index: ClientIndex<Self>;
     /// Type of the part of a slot that only this family has.
     type SlotFields: FamilySlotFields<Self>;
-
-    /// Type of the kind of leased resource (address or prefix), since leases of each kind are
-    /// counted apart.
-    type Kind: Copy + Ord + Debug + Send + Sync;
-
-    /// Returns the kind of resource that `address` is.
-    fn kind(address: Self::Address) -> Self::Kind;
 
     /// True if a lease outside the pools counts as assigned: Kea counts such a lease in DHCPv4.
     const COUNTS_OUTSIDE: bool;
@@ -65,96 +57,22 @@ pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
     /// Returns the number of addresses of a pool.
     fn capacity(spec: &Self::Spec) -> u128;
 
-    /// Returns the part of the terms that both families have.
-    fn common<'a>(terms: &'a Self::Terms<'_>) -> CommonTerms<'a>;
-
-    /// Stores in `slot` the terms of a lease that only this family has.
-    fn keep_terms(slot: &mut LeaseSlot<Self>, terms: &Self::Terms<'_>);
-
-    /// Returns the lease in `slot` as a row in `state`.
-    fn row(slot: &LeaseSlot<Self>, state: LeaseState) -> Self::Row<'_>;
+    /// Stores in `slot` the fields of a new or renewed lease that only this family has.
+    fn set_extra(slot: &mut LeaseSlot<Self>, extra: &Self::LeaseExtra);
 
     /// Returns true if the lease in `row` belongs to the client with `key`.
-    fn is_of(row: &Self::Row<'_>, key: ClientKey<'_>) -> bool;
-
-    /// Returns the lease in `row` as a copy that outlives the slot's lock.
-    fn to_lease(row: &Self::Row<'_>) -> Self::Lease;
-
-    /// Returns the leased address (or prefix) of `lease`.
-    fn address_of(lease: &Self::Lease) -> Self::Address;
+    fn is_of(row: &RowView<'_, Self>, key: ClientKey<'_>) -> bool;
 
     /// Returns the identity by which the index finds the client of `lease`.
-    fn indexed_by(lease: &Self::Lease) -> Self::Identity<'_>;
+    fn indexed_by(lease: &Lease<Self>) -> Self::Identity<'_>;
 
-    /// Takes a lease apart, to be put into a slot.
-    fn split_lease(lease: Self::Lease) -> LeaseParts<Self>;
-}
-
-/// Terms of a lease that both families have.
-#[derive(Clone, Copy, Debug)]
-pub struct CommonTerms<'a> {
-    /// Valid lifetime of the lease, in seconds from now.
-    pub valid_lifetime_s: u32,
-    /// `id` of the subnet that the lease belongs to.
-    pub subnet_id: u32,
-    /// `pool-id` of the pool that the lease belongs to, 0 when it has none.
-    pub pool_id: u32,
-    /// Names and user context of the lease.
-    pub text: LeaseTexts<'a>,
-}
-
-/// Names and user context of a lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeaseTexts<'a> {
-    /// Host name of the lease, possibly empty.
-    pub hostname: &'a str,
-    /// JSON text of the user context; with an empty one the lease keeps its present text.
-    pub user_context: &'a str,
-    /// True if the server keeps the forward DNS entry of the lease.
-    pub fqdn_fwd: bool,
-    /// True if the server keeps the reverse DNS entry of the lease.
-    pub fqdn_rev: bool,
-}
-
-impl LeaseTexts<'_> {
-    /// Returns true if all texts are empty and no DNS entry is kept.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.hostname.is_empty() && self.user_context.is_empty() && !self.fqdn_fwd && !self.fqdn_rev
-    }
-}
-
-/// Lease taken apart into the fields of a slot.
-#[derive(Debug)]
-pub struct LeaseParts<F: TableFamily> {
-    /// Leased address (or delegated prefix).
-    pub address: F::Address,
-    /// Valid lifetime of the lease, in seconds from `cltt_s`.
-    pub valid_lifetime_s: u32,
-    /// Client's last transaction time (cltt), wall-clock seconds since 1970.
-    pub cltt_s: u64,
-    /// `id` of the subnet that the lease belongs to.
-    pub subnet_id: u32,
-    /// `pool-id` of the pool that the lease belongs to.
-    pub pool_id: u32,
-    /// Kea's state of the lease.
-    pub state: LeaseState,
-    /// Fields of the lease that few leases have.
-    pub extra: RareLeaseFields,
-    /// Fields that only leases of this family (DHCPv4 or DHCPv6) have, the client's identifiers
-    /// among them.
-    pub family_fields: F::SlotFields,
-}
-
-impl<F: TableFamily> LeaseParts<F> {
-    /// Returns the use of the slot that contains the lease.
-    pub(super) const fn occupancy(&self) -> SlotOccupancy {
-        match self.state {
-            _ if self.valid_lifetime_s == 0 => SlotOccupancy::Free,
-            LeaseState::Assigned | LeaseState::Registered => SlotOccupancy::Leased,
-            LeaseState::Declined => SlotOccupancy::Declined,
-            LeaseState::ExpiredReclaimed | LeaseState::Released => SlotOccupancy::Free,
-        }
-    }
+    /// Returns the family's fields of the slot of a lease with `client` and `extra`, and the
+    /// hardware address that is stored outside the slot.
+    fn slot_fields(
+        address: Self::Address,
+        client: Self::LeaseClient,
+        extra: &Self::LeaseExtra,
+    ) -> (Self::SlotFields, HardwareAddress);
 }
 
 /// Fields of a slot that only its family has; the default is that of an address that no client ever
@@ -169,6 +87,13 @@ pub trait FamilySlotFields<F: Family>: Debug + Default + Send {
     /// Returns the family's fields of a view of the slot for `identity`; `is_leased`: the slot is
     /// leased.
     fn detail(&self, identity: &F::Identity<'_>, is_leased: bool) -> F::Detail;
+
+    /// Returns the identifiers of the slot's client: its present or its last one.
+    fn client(&self) -> &F::LeaseClient;
+
+    /// Returns the fields of the slot's lease that only this family has; `boxed` is the hardware
+    /// address stored outside the slot.
+    fn extra(&self, boxed: HardwareAddress) -> F::LeaseExtra;
 
     /// Returns true if the slot has a client: its present or its last one.
     fn has_client(&self) -> bool;

@@ -22,7 +22,7 @@ use super::order::FreeQueue;
 use super::slot::LeaseSlot;
 use super::table_family::{SlotNumberMap, TableFamily};
 use crate::contract::SlotOccupancy;
-use crate::family::PoolIndex;
+use crate::family::{Family, PoolIndex};
 use crate::lease::LeaseState;
 use crate::pool::PoolSet;
 
@@ -177,7 +177,7 @@ impl PoolTally {
 }
 
 /// Key that distinguishes one pool's counters from those of others: its ids and its bounds.
-type Key<F> = ((u32, u32), (<F as crate::Family>::Address, <F as crate::Family>::Address));
+type Key<F> = ((u32, u32), (<F as Family>::Address, <F as Family>::Address));
 
 fn key_of<F: TableFamily>(spec: &F::Spec) -> Key<F> {
     (F::ids(spec), F::bounds(spec))
@@ -262,7 +262,7 @@ impl<F: TableFamily> Tallies<F> {
 }
 
 /// Counts of leases outside the pools, by subnet and kind of lease.
-pub(super) type Outside<F> = BTreeMap<(u32, <F as TableFamily>::Kind), [u64; COUNTERS]>;
+pub(super) type Outside<F> = BTreeMap<(u32, <F as Family>::Kind), [u64; COUNTERS]>;
 
 /// Key of the counters that count a slot's lease.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,25 +1,23 @@
 //! Leases of DHCPv4: addresses.
 
-pub mod lease;
 pub mod pool;
-pub mod row;
 mod table_family;
 pub mod testing;
 
 use core::net::Ipv4Addr;
 
 use crate::family::Family;
+use crate::{ClientId, HardwareAddress};
 
 pub use crate::contract::{
     CHANGES_MAX, CLIENT_SLOTS_MAX, CommitRefusal, FETCHED_ADDRESSES_MAX, LeaseStore, Receipt,
     SlotOccupancy, SlotOwner, SweepCounts,
 };
 pub use crate::family::PoolIndex;
+pub use crate::lease::LeaseState;
 pub use crate::pool::Allocator;
 pub use crate::table::Usage;
-pub use lease::{Lease, LeaseState, LeaseTerms};
 pub use pool::PoolSpec;
-pub use row::RowView;
 
 /// Fields of a fetched slot that only DHCPv4 has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,20 +27,45 @@ pub struct Detail {
     pub is_same_client: bool,
 }
 
+/// Client of a DHCPv4 lease.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeaseClient {
+    /// Hardware address of the client; empty after a decline.
+    pub hardware: HardwareAddress,
+    /// Client identifier (option 61), if the client sent one.
+    pub client_id: Option<ClientId>,
+}
+
+impl LeaseClient {
+    /// Returns the bytes of the client identifier, if the client sent one.
+    #[must_use]
+    pub fn identifier(&self) -> Option<&[u8]> {
+        self.client_id.as_ref().map(ClientId::octets)
+    }
+}
+
 /// Address family DHCPv4, whose leases are IPv4 addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct V4;
 
 impl Family for V4 {
     type Address = Ipv4Addr;
+    type Kind = ();
     type Identity<'a> = crate::Identity<'a>;
-    type Terms<'a> = LeaseTerms<'a>;
+    type LeaseClient = LeaseClient;
+    type LeaseExtra = ();
     type Detail = Detail;
-    type Lease = Lease;
-    type Row<'a> = RowView<'a>;
     type PoolSet = PoolSet;
+
+    fn kind(_address: Ipv4Addr) {}
 }
 
+/// DHCPv4 lease with all fields that a lease file keeps.
+pub type Lease = crate::lease::Lease<V4>;
+/// Columns of one changed DHCPv4 lease, borrowed from its slot.
+pub type RowView<'a> = crate::lease::RowView<'a, V4>;
+/// Terms of a new or renewed DHCPv4 lease.
+pub type LeaseTerms<'a> = crate::lease::LeaseTerms<'a, V4>;
 /// Action on a DHCPv4 slot by a change.
 pub type Action<'a> = crate::contract::Action<LeaseTerms<'a>>;
 /// Change of one DHCPv4 slot by a commit.

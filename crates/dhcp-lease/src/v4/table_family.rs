@@ -6,16 +6,14 @@ use core::ops::Range;
 
 use base::Prefetch;
 
-use super::{Detail, Lease, LeaseTerms, PoolSpec, RowView, V4};
+use super::{Detail, Lease, LeaseClient, PoolSpec, RowView, V4};
 use crate::identity::HARDWARE_ADDRESS_MAX;
-use crate::lease::LeaseState;
 use crate::table::address_map::AddressMap;
 use crate::table::index::{IdentityIndex, SlotNumberList};
 use crate::table::overlap::Overlaps;
-use crate::table::slot::{LeaseSlot, RareLeaseFields};
+use crate::table::slot::LeaseSlot;
 use crate::table::table_family::{
-    ClientIndex, CommonTerms, FamilySlotFields, LeaseParts, LeaseTexts, OpeningPlan,
-    SlotClientRelation, SlotNumberMap, TableFamily,
+    ClientIndex, FamilySlotFields, OpeningPlan, SlotClientRelation, SlotNumberMap, TableFamily,
 };
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
 
@@ -25,9 +23,8 @@ impl TableFamily for V4 {
     type Spec = PoolSpec;
     type SlotNumbers = DirectSlotNumbers;
     type Index = ByEitherKey;
-    type SlotFields = SlotClient;
+    type SlotFields = LeaseClient;
 
-    type Kind = ();
     type Order = Ipv4Addr;
 
     const COUNTS_OUTSIDE: bool = true;
@@ -35,8 +32,6 @@ impl TableFamily for V4 {
     fn order(address: Ipv4Addr) -> Ipv4Addr {
         address
     }
-
-    fn kind(_address: Ipv4Addr) {}
 
     fn allocator(spec: &PoolSpec) -> Allocator {
         spec.allocator
@@ -54,101 +49,34 @@ impl TableFamily for V4 {
         u128::from(u32::from(spec.last) - u32::from(spec.first)) + 1
     }
 
-    fn common<'a>(terms: &'a LeaseTerms<'_>) -> CommonTerms<'a> {
-        CommonTerms {
-            valid_lifetime_s: terms.valid_lifetime_s,
-            subnet_id: terms.subnet_id,
-            pool_id: terms.pool_id,
-            text: LeaseTexts {
-                hostname: terms.hostname,
-                user_context: terms.user_context,
-                fqdn_fwd: terms.fqdn_fwd,
-                fqdn_rev: terms.fqdn_rev,
-            },
-        }
-    }
-
-    fn keep_terms(_slot: &mut LeaseSlot<Self>, _terms: &LeaseTerms<'_>) {}
-
-    fn row(slot: &LeaseSlot<Self>, state: LeaseState) -> RowView<'_> {
-        let rare = slot.rare();
-        RowView {
-            address: slot.address(),
-            hardware: &slot.family_fields.hardware,
-            client_id: slot.family_fields.client_id(),
-            valid_lifetime_s: slot.valid_lifetime_s,
-            cltt_s: slot.cltt_s,
-            subnet_id: slot.subnet_id,
-            fqdn_fwd: rare.fqdn_fwd,
-            fqdn_rev: rare.fqdn_rev,
-            hostname: rare.hostname,
-            state,
-            user_context: rare.user_context,
-            pool_id: slot.pool_id,
-        }
-    }
+    fn set_extra(_slot: &mut LeaseSlot<Self>, _extra: &()) {}
 
     fn is_of(row: &RowView<'_>, key: ClientKey<'_>) -> bool {
         match key {
-            ClientKey::Hardware(octets) => row.hardware.octets() == octets,
-            ClientKey::Identifier(octets) => row.client_id == Some(octets),
+            ClientKey::Hardware(octets) => row.client.hardware.octets() == octets,
+            ClientKey::Identifier(octets) => row.client.identifier() == Some(octets),
             ClientKey::Association(..) => false,
         }
     }
 
-    fn to_lease(row: &RowView<'_>) -> Lease {
-        row.to_lease()
-    }
-
-    fn address_of(lease: &Lease) -> Ipv4Addr {
-        lease.address
-    }
-
     fn indexed_by(lease: &Lease) -> Identity<'_> {
-        let client_id = lease.client_id.as_ref().map(ClientId::octets);
+        let hardware = lease.client.hardware;
         // An identifier made from the hardware address has no entry of its own.
-        let is_own = |octets: &&[u8]| hardware_in(octets) != Some(lease.hardware);
-        Identity {
-            hardware: lease.hardware,
-            client_id: client_id.filter(is_own),
-            match_client_id: true,
-        }
+        let is_own = |octets: &&[u8]| hardware_in(octets) != Some(hardware);
+        let client_id = lease.client.identifier().filter(is_own);
+        Identity { hardware, client_id, match_client_id: true }
     }
 
-    fn split_lease(lease: Lease) -> LeaseParts<Self> {
-        LeaseParts {
-            address: lease.address,
-            valid_lifetime_s: lease.valid_lifetime_s,
-            cltt_s: lease.cltt_s,
-            subnet_id: lease.subnet_id,
-            pool_id: lease.pool_id,
-            state: lease.state,
-            extra: RareLeaseFields {
-                hostname: lease.hostname,
-                user_context: lease.user_context,
-                fqdn_fwd: lease.fqdn_fwd,
-                fqdn_rev: lease.fqdn_rev,
-                hardware: HardwareAddress::NONE,
-            },
-            family_fields: SlotClient { hardware: lease.hardware, client_id: lease.client_id },
-        }
+    fn slot_fields(
+        _address: Ipv4Addr,
+        client: LeaseClient,
+        _extra: &(),
+    ) -> (LeaseClient, HardwareAddress) {
+        (client, HardwareAddress::NONE)
     }
 }
 
-/// Client of a DHCPv4 slot: its present or last client.
-#[derive(Debug, Default)]
-pub struct SlotClient {
-    hardware: HardwareAddress,
-    client_id: Option<ClientId>,
-}
-
-impl SlotClient {
-    fn client_id(&self) -> Option<&[u8]> {
-        self.client_id.as_ref().map(ClientId::octets)
-    }
-}
-
-impl FamilySlotFields<V4> for SlotClient {
+impl FamilySlotFields<V4> for LeaseClient {
     fn settle_at(&mut self, _address: Ipv4Addr) {}
 
     fn address(&self, slot_number: u32) -> Ipv4Addr {
@@ -159,16 +87,22 @@ impl FamilySlotFields<V4> for SlotClient {
         Detail { is_same_client: is_leased && self.has_identity(identity) }
     }
 
+    fn client(&self) -> &Self {
+        self
+    }
+
+    fn extra(&self, _boxed: HardwareAddress) {}
+
     fn has_client(&self) -> bool {
         !self.hardware.is_empty() || self.client_id.is_some()
     }
 
     fn is_owned_by(&self, identity: &Identity<'_>) -> bool {
-        identity.owns(&self.hardware, self.client_id())
+        identity.owns(&self.hardware, self.identifier())
     }
 
     fn has_identity(&self, identity: &Identity<'_>) -> bool {
-        self.hardware == identity.hardware && self.client_id() == identity.client_id
+        self.hardware == identity.hardware && self.identifier() == identity.client_id
     }
 
     fn has_client_of(&self, other: &Self) -> bool {
@@ -228,20 +162,20 @@ impl ClientIndex<V4> for ByEitherKey {
         self.by_client_id.reserve(count);
     }
 
-    fn insert(&self, client: &SlotClient, slot_number: u32) {
+    fn insert(&self, client: &LeaseClient, slot_number: u32) {
         let is_led_to =
             !client.hardware.is_empty() && self.by_hardware.insert(&client.hardware, slot_number);
-        if let Some(client_id) = client.client_id()
+        if let Some(client_id) = client.identifier()
             && !(is_led_to && hardware_in(client_id) == Some(client.hardware))
         {
             self.by_client_id.insert(client_id, slot_number);
         }
     }
 
-    fn remove(&self, client: &SlotClient, slot_number: u32) {
+    fn remove(&self, client: &LeaseClient, slot_number: u32) {
         let was_led_to =
             !client.hardware.is_empty() && self.by_hardware.remove(&client.hardware, slot_number);
-        if let Some(client_id) = client.client_id()
+        if let Some(client_id) = client.identifier()
             && !(was_led_to && hardware_in(client_id) == Some(client.hardware))
         {
             self.by_client_id.remove(client_id, slot_number);
@@ -319,7 +253,7 @@ impl ClientIndex<V4> for ByEitherKey {
     }
 
     #[cfg(test)]
-    fn audit(&self, client: &SlotClient, slot_number: u32) -> usize {
+    fn audit(&self, client: &LeaseClient, slot_number: u32) -> usize {
         let mut count = 0;
         if !client.hardware.is_empty() {
             count += 1;
@@ -328,7 +262,7 @@ impl ClientIndex<V4> for ByEitherKey {
                 "{client:?}"
             );
         }
-        if let Some(client_id) = client.client_id() {
+        if let Some(client_id) = client.identifier() {
             let [by_client_id, by_hardware] =
                 self.led_to_by(client_id).map(|it| it.slot_numbers().contains(&slot_number));
             count += usize::from(by_client_id);
@@ -438,6 +372,7 @@ mod tests {
     use base::{Now, Random};
 
     use super::*;
+    use crate::LeaseState;
     use crate::contract::{CLIENT_SLOTS_MAX, Facts, FetchKeys};
     use crate::table::LeaseTable;
 
@@ -469,8 +404,10 @@ mod tests {
         let is_past = random.chance(1, 3);
         is_somebodys.then(|| Lease {
             address,
-            hardware,
-            client_id: client_id.map(|octets| ClientId::new(&octets)),
+            client: LeaseClient {
+                hardware,
+                client_id: client_id.map(|octets| ClientId::new(&octets)),
+            },
             valid_lifetime_s: 100,
             cltt_s: 1_000,
             subnet_id: 1,
@@ -480,6 +417,7 @@ mod tests {
             state: if is_past { LeaseState::ExpiredReclaimed } else { LeaseState::Assigned },
             user_context: "".into(),
             pool_id: 0,
+            extra: (),
         })
     }
 
@@ -490,7 +428,7 @@ mod tests {
             (0..ADDRESSES).filter_map(|at| table.lease((FIRST + at).into())).collect();
         let owned = |identity: Identity<'_>| {
             let is_owned = move |lease: &&Lease| {
-                identity.owns(&lease.hardware, lease.client_id.as_ref().map(ClientId::octets))
+                identity.owns(&lease.client.hardware, lease.client.identifier())
             };
             leases.iter().filter(is_owned).collect::<Vec<_>>()
         };
@@ -547,9 +485,7 @@ mod tests {
                 }
                 if let Some(client_id) = &client_id {
                     let listed = table.leases_of(ClientKey::Identifier(client_id));
-                    let is_its = |lease: &Lease| {
-                        lease.client_id.as_ref().map(ClientId::octets) == Some(client_id)
-                    };
+                    let is_its = |lease: &Lease| lease.client.identifier() == Some(client_id);
                     let all = (0..ADDRESSES).filter_map(|at| table.lease((FIRST + at).into()));
                     assert_eq!(listed, all.filter(is_its).collect::<Vec<_>>(), "seed {seed}");
                 }
@@ -563,7 +499,7 @@ mod tests {
         let index = ByEitherKey::new(1);
         let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, 7]);
         let client =
-            |client_id: &[u8]| SlotClient { hardware, client_id: Some(ClientId::new(client_id)) };
+            |client_id: &[u8]| LeaseClient { hardware, client_id: Some(ClientId::new(client_id)) };
         let from_hardware = client(&[1, 2, 0, 0, 0, 0, 7]);
         index.insert(&from_hardware, 5);
         assert_eq!(index.len(), 1);

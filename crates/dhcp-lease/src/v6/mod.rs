@@ -5,7 +5,6 @@ pub mod lease;
 mod overlap;
 pub mod pool;
 pub mod resource;
-pub mod row;
 mod slot_number_map;
 mod spans;
 mod table_family;
@@ -21,10 +20,9 @@ pub use crate::family::PoolIndex;
 pub use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 pub use crate::pool::Allocator;
 pub use crate::table::Usage;
-pub use lease::{HardwareSource, Lease, LeaseTerms};
+pub use lease::{HardwareSource, LeaseClient, LeaseExtra};
 pub use pool::PoolSpec;
 pub use resource::{IaIdentity, Resource, ResourceKind};
-pub use row::RowView;
 pub use spans::Spans;
 
 /// Address family DHCPv6, whose leases are IPv6 addresses and delegated prefixes.
@@ -40,14 +38,24 @@ pub struct Detail {
 
 impl Family for V6 {
     type Address = Resource;
+    type Kind = ResourceKind;
     type Identity<'a> = IaIdentity<'a>;
-    type Terms<'a> = LeaseTerms<'a>;
+    type LeaseClient = LeaseClient;
+    type LeaseExtra = LeaseExtra;
     type Detail = Detail;
-    type Lease = Lease;
-    type Row<'a> = RowView<'a>;
     type PoolSet = PoolSet;
+
+    fn kind(resource: Resource) -> ResourceKind {
+        resource.kind
+    }
 }
 
+/// DHCPv6 lease with all fields that a lease file keeps.
+pub type Lease = crate::lease::Lease<V6>;
+/// Columns of one changed DHCPv6 lease, borrowed from its slot.
+pub type RowView<'a> = crate::lease::RowView<'a, V6>;
+/// Terms of a new or renewed DHCPv6 lease.
+pub type LeaseTerms<'a> = crate::lease::LeaseTerms<'a, V6>;
 /// Action on a DHCPv6 slot by a change.
 pub type Action<'a> = crate::contract::Action<LeaseTerms<'a>>;
 /// Change of one DHCPv6 slot by a commit.

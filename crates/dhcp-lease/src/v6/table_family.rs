@@ -7,17 +7,13 @@ use base::Prefetch;
 
 use super::resource::{IaIdentity, Resource, ResourceKind};
 use super::slot_number_map::Dictionary;
-use super::{Detail, HardwareSource, Lease, LeaseTerms, PoolSpec, RowView, V6};
+use super::{Detail, HardwareSource, Lease, LeaseClient, LeaseExtra, PoolSpec, RowView, V6};
 use crate::family::PoolIndex;
 use crate::identity::{DECLINED_LEASE_DUID, HARDWARE_ADDRESS_MAX};
-use crate::lease::LeaseState;
 use crate::pool::PoolSet;
 use crate::table::index::IdentityIndex;
-use crate::table::slot::{LeaseSlot, RareLeaseFields};
-use crate::table::table_family::{
-    ClientIndex, CommonTerms, FamilySlotFields, LeaseParts, LeaseTexts, SlotClientRelation,
-    TableFamily,
-};
+use crate::table::slot::LeaseSlot;
+use crate::table::table_family::{ClientIndex, FamilySlotFields, SlotClientRelation, TableFamily};
 use crate::{Allocator, ClientId, ClientKey, HardwareAddress};
 
 const _: () = assert!(size_of::<LeaseSlot<V6>>() == 128, "a slot is two cache lines");
@@ -28,7 +24,6 @@ impl TableFamily for V6 {
     type Index = ByAssociation;
     type SlotFields = SlotAssociation;
 
-    type Kind = ResourceKind;
     type Order = (Ipv6Addr, u8, ResourceKind);
 
     const COUNTS_OUTSIDE: bool = false;
@@ -43,10 +38,6 @@ impl TableFamily for V6 {
 
     fn order(resource: Resource) -> (Ipv6Addr, u8, ResourceKind) {
         (resource.address, resource.len, resource.kind)
-    }
-
-    fn kind(resource: Resource) -> ResourceKind {
-        resource.kind
     }
 
     fn allocator(spec: &PoolSpec) -> Allocator {
@@ -67,98 +58,47 @@ impl TableFamily for V6 {
         steps.saturating_add(1)
     }
 
-    fn common<'a>(terms: &'a LeaseTerms<'_>) -> CommonTerms<'a> {
-        CommonTerms {
-            valid_lifetime_s: terms.valid_lifetime_s,
-            subnet_id: terms.subnet_id,
-            pool_id: terms.pool_id,
-            text: LeaseTexts {
-                hostname: terms.hostname,
-                user_context: terms.user_context,
-                fqdn_fwd: terms.fqdn_fwd,
-                fqdn_rev: terms.fqdn_rev,
-            },
-        }
-    }
-
-    fn keep_terms(slot: &mut LeaseSlot<Self>, terms: &LeaseTerms<'_>) {
-        slot.family_fields.preferred_lifetime_s = terms.preferred_lifetime_s;
-        slot.family_fields.hardware_source = terms.hardware_source;
-        slot.family_fields.hardware =
-            StoredHardware::new(&terms.hardware, slot.family_fields.duid.octets());
-        slot.set_boxed_hardware(slot.family_fields.hardware.boxed(terms.hardware));
-    }
-
-    fn row(slot: &LeaseSlot<Self>, state: LeaseState) -> RowView<'_> {
-        let rare = slot.rare();
-        let association = &slot.family_fields;
-        RowView {
-            resource: slot.address(),
-            duid: association.duid.octets(),
-            iaid: association.iaid,
-            valid_lifetime_s: slot.valid_lifetime_s,
-            preferred_lifetime_s: association.preferred_lifetime_s,
-            cltt_s: slot.cltt_s,
-            subnet_id: slot.subnet_id,
-            pool_id: slot.pool_id,
-            fqdn_fwd: rare.fqdn_fwd,
-            fqdn_rev: rare.fqdn_rev,
-            hostname: rare.hostname,
-            hardware: association.hardware.address(association.duid.octets(), rare.hardware),
-            hardware_source: association.hardware_source,
-            state,
-            user_context: rare.user_context,
-        }
+    fn set_extra(slot: &mut LeaseSlot<Self>, extra: &LeaseExtra) {
+        let fields = &mut slot.family_fields;
+        fields.preferred_lifetime_s = extra.preferred_lifetime_s;
+        fields.hardware_source = extra.hardware_source;
+        fields.hardware = StoredHardware::new(&extra.hardware, fields.client.duid.octets());
+        let boxed = fields.hardware.boxed(extra.hardware);
+        slot.set_boxed_hardware(boxed);
     }
 
     fn is_of(row: &RowView<'_>, key: ClientKey<'_>) -> bool {
         match key {
-            ClientKey::Hardware(octets) => row.hardware.octets() == octets,
-            ClientKey::Identifier(octets) => row.duid == octets,
-            ClientKey::Association(octets, iaid) => row.duid == octets && row.iaid == iaid,
+            ClientKey::Hardware(octets) => row.extra.hardware.octets() == octets,
+            ClientKey::Identifier(octets) => row.client.duid.octets() == octets,
+            ClientKey::Association(octets, iaid) => {
+                row.client.duid.octets() == octets && row.client.iaid == iaid
+            }
         }
-    }
-
-    fn to_lease(row: &RowView<'_>) -> Lease {
-        row.to_lease()
-    }
-
-    fn address_of(lease: &Lease) -> Resource {
-        lease.resource
     }
 
     fn indexed_by(lease: &Lease) -> IaIdentity<'_> {
-        IaIdentity { duid: lease.duid.octets(), kind: lease.resource.kind, iaid: lease.iaid }
+        let LeaseClient { duid, iaid } = &lease.client;
+        IaIdentity { duid: duid.octets(), kind: lease.address.kind, iaid: *iaid }
     }
 
-    fn split_lease(mut lease: Lease) -> LeaseParts<Self> {
-        if lease.duid.octets() == DECLINED_LEASE_DUID {
-            lease.duid = ClientId::new(&[]);
+    fn slot_fields(
+        resource: Resource,
+        mut client: LeaseClient,
+        extra: &LeaseExtra,
+    ) -> (SlotAssociation, HardwareAddress) {
+        if client.duid.octets() == DECLINED_LEASE_DUID {
+            client.duid = ClientId::default();
         }
-        let hardware = StoredHardware::new(&lease.hardware, lease.duid.octets());
-        LeaseParts {
-            address: lease.resource,
-            valid_lifetime_s: lease.valid_lifetime_s,
-            cltt_s: lease.cltt_s,
-            subnet_id: lease.subnet_id,
-            pool_id: lease.pool_id,
-            state: lease.state,
-            extra: RareLeaseFields {
-                hostname: lease.hostname,
-                user_context: lease.user_context,
-                fqdn_fwd: lease.fqdn_fwd,
-                fqdn_rev: lease.fqdn_rev,
-                hardware: hardware.boxed(lease.hardware),
-            },
-            family_fields: SlotAssociation {
-                resource: lease.resource,
-                duid: lease.duid,
-                iaid: lease.iaid,
-                preferred_lifetime_s: lease.preferred_lifetime_s,
-                hardware_source: lease.hardware_source,
-                hardware,
-            },
-        }
+        let hardware = StoredHardware::new(&extra.hardware, client.duid.octets());
+        let fields = SlotAssociation {
+            resource,
+            client,
+            preferred_lifetime_s: extra.preferred_lifetime_s,
+            hardware_source: extra.hardware_source,
+            hardware,
+        };
+        (fields, hardware.boxed(extra.hardware))
     }
 }
 
@@ -172,7 +112,7 @@ enum StoredHardware {
     OfDuid,
     /// Ethernet address of the client.
     Ethernet([u8; 6]),
-    /// Hardware address outside the slot, see [`RareLeaseFields::hardware`].
+    /// Hardware address outside the slot, see `RareLeaseFields`.
     Boxed,
 }
 
@@ -222,10 +162,9 @@ fn hardware_of_duid(duid: &[u8]) -> Option<HardwareAddress> {
 #[derive(Debug)]
 pub struct SlotAssociation {
     resource: Resource,
-    /// DUID of the slot's client; empty without a client.
-    duid: ClientId,
-    /// IAID of the slot's association; remains after a decline, as in Kea.
-    iaid: u32,
+    /// DUID and IAID of the slot's client. Without a client the DUID is empty; the IAID remains
+    /// after a decline, as in Kea.
+    client: LeaseClient,
     preferred_lifetime_s: u32,
     hardware_source: HardwareSource,
     hardware: StoredHardware,
@@ -235,8 +174,7 @@ impl Default for SlotAssociation {
     fn default() -> Self {
         Self {
             resource: Resource::address(Ipv6Addr::UNSPECIFIED),
-            duid: ClientId::new(&[]),
-            iaid: 0,
+            client: LeaseClient::default(),
             preferred_lifetime_s: 0,
             hardware_source: HardwareSource::Unknown,
             hardware: StoredHardware::None,
@@ -247,7 +185,7 @@ impl Default for SlotAssociation {
 impl SlotAssociation {
     /// Returns the key by which the index finds the slot's association: DUID, kind and IAID.
     fn key(&self) -> (&[u8], ResourceKind, u32) {
-        (self.duid.octets(), self.resource.kind, self.iaid)
+        (self.client.duid.octets(), self.resource.kind, self.client.iaid)
     }
 }
 
@@ -264,12 +202,24 @@ impl FamilySlotFields<V6> for SlotAssociation {
         Detail { preferred_lifetime_s: if is_leased { self.preferred_lifetime_s } else { 0 } }
     }
 
+    fn client(&self) -> &LeaseClient {
+        &self.client
+    }
+
+    fn extra(&self, boxed: HardwareAddress) -> LeaseExtra {
+        LeaseExtra {
+            preferred_lifetime_s: self.preferred_lifetime_s,
+            hardware: self.hardware.address(self.client.duid.octets(), boxed),
+            hardware_source: self.hardware_source,
+        }
+    }
+
     fn has_client(&self) -> bool {
-        !self.duid.octets().is_empty()
+        !self.client.duid.octets().is_empty()
     }
 
     fn is_owned_by(&self, identity: &IaIdentity<'_>) -> bool {
-        identity.owns(self.duid.octets(), self.resource.kind, self.iaid)
+        identity.owns(self.client.duid.octets(), self.resource.kind, self.client.iaid)
     }
 
     fn has_identity(&self, identity: &IaIdentity<'_>) -> bool {
@@ -281,13 +231,13 @@ impl FamilySlotFields<V6> for SlotAssociation {
     }
 
     fn remember(&mut self, identity: &IaIdentity<'_>) {
-        self.duid = ClientId::new(identity.duid);
-        self.iaid = identity.iaid;
+        self.client.duid = ClientId::new(identity.duid);
+        self.client.iaid = identity.iaid;
     }
 
     fn forget(&mut self) {
-        let (resource, iaid) = (self.resource, self.iaid);
-        *self = Self { resource, iaid, ..Self::default() };
+        let client = LeaseClient { iaid: self.client.iaid, ..LeaseClient::default() };
+        *self = Self { resource: self.resource, client, ..Self::default() };
     }
 
     fn end_term(&mut self) {
@@ -371,6 +321,7 @@ impl ClientIndex<V6> for ByAssociation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LeaseState;
 
     #[test]
     fn every_hardware_address_comes_back() {
@@ -399,32 +350,29 @@ mod tests {
     fn a_declined_lease_of_keas_is_nobodys() {
         let table = crate::v6::LeaseTable::new(1);
         let declined = Lease {
-            resource: Resource::address("2001:db8::1".parse().unwrap()),
-            duid: ClientId::new(&DECLINED_LEASE_DUID),
-            iaid: 9,
+            address: Resource::address("2001:db8::1".parse().unwrap()),
+            client: LeaseClient { duid: ClientId::new(&DECLINED_LEASE_DUID), iaid: 9 },
             valid_lifetime_s: 100,
-            preferred_lifetime_s: 0,
             cltt_s: 5,
             subnet_id: 1,
             pool_id: 0,
             fqdn_fwd: false,
             fqdn_rev: false,
             hostname: "".into(),
-            hardware: HardwareAddress::NONE,
-            hardware_source: HardwareSource::Unknown,
             state: LeaseState::Declined,
             user_context: "".into(),
+            extra: LeaseExtra::default(),
         };
         table.load(declined.clone());
         let mut facts = crate::v6::Facts::default();
         let identity = IaIdentity {
             duid: &DECLINED_LEASE_DUID,
             kind: ResourceKind::Address,
-            iaid: declined.iaid,
+            iaid: declined.client.iaid,
         };
         let keys = crate::v6::FetchKeys {
             identity,
-            addresses: [Some(declined.resource), None, None, None],
+            addresses: [Some(declined.address), None, None, None],
             pools: &table.pools(),
             candidate_pools: &[],
             is_candidate_spare: false,

@@ -7,7 +7,7 @@ use dhcp_lease::contract::{FETCHED_ADDRESSES_MAX, Facts, FetchKeys};
 use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, SlotOwner};
+use dhcp_lease::{Lease, LeaseState, LeaseStore, LeaseTable, SlotOwner};
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults};
 use dhcp_store::database::{DatabaseCore, Refusals, SharedJournal};
@@ -21,7 +21,7 @@ const NOW: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
 const ADDRESS: u32 = 0x0a00_0001;
 
 /// Returns a lease of the only address for a client.
-fn lease<F: SampleFamily>(client: u32, cltt_s: u64) -> F::Lease {
+fn lease<F: SampleFamily>(client: u32, cltt_s: u64) -> Lease<F> {
     F::lease(&SampleLease {
         address: ADDRESS,
         client,

@@ -12,7 +12,7 @@ use dhcp_config::{CheckedConfig, ConfigProblem, GlobalSettings, Reservation};
 use dhcp_control::{CommandFamily, Selector, SubnetFacts};
 use dhcp_engine::hosts::ReservationProtocol;
 use dhcp_engine::protocol::Protocol;
-use dhcp_lease::{LeaseTable, TableFamily};
+use dhcp_lease::{Lease, LeaseTable};
 use dhcp_store::sql::HostFamily;
 use dhcp_store::sql::SharedRows;
 use netio::InboundDatagram;
@@ -111,28 +111,20 @@ pub(crate) trait DaemonFamily:
     fn select(snapshot: &Self::Snapshot, selector: &Selector) -> Option<u32>;
 
     /// Returns the lease of `kind` at `ip` in `table`, with any length of a prefix.
-    fn lease_at(
-        table: &LeaseTable<Self>,
-        ip: Self::Ip,
-        kind: <Self as CommandFamily>::Kind,
-    ) -> Option<Self::Lease>;
+    fn lease_at(table: &LeaseTable<Self>, ip: Self::Ip, kind: Self::Kind) -> Option<Lease<Self>>;
 
     /// Returns the last resource (address, or prefix of any length) at `ip` in the order in which
     /// leases are listed.
     fn last_at(ip: Self::Ip) -> Self::Address;
 
     /// Returns true if leases of `kind` are of delegated prefixes.
-    fn counts_prefixes(kind: <Self as TableFamily>::Kind) -> bool;
+    fn counts_prefixes(kind: Self::Kind) -> bool;
 
     /// Returns the number of subnets that `snapshot` serves.
     fn subnet_count(snapshot: &Self::Snapshot) -> usize;
 
-    /// Returns the `id` of the subnet that `lease` names, and of the subnet that contains its
-    /// address.
-    fn subnets_of_lease<'l>(
-        snapshot: &Self::Snapshot,
-        lease: &'l mut Self::Lease,
-    ) -> (&'l mut u32, Option<u32>);
+    /// Returns the `id` of the subnet that `lease` fits in: the one that contains its address.
+    fn fitting_subnet(snapshot: &Self::Snapshot, lease: &Lease<Self>) -> Option<u32>;
 
     /// Returns the ingress of a datagram that came in at socket `lane` of listener `door` of
     /// `doors`; `None` if it is not for this server, or if another socket serves its copy.

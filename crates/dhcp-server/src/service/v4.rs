@@ -159,12 +159,8 @@ impl DaemonFamily for V4 {
         snapshot.subnet_count()
     }
 
-    fn subnets_of_lease<'l>(
-        snapshot: &Snapshot,
-        lease: &'l mut Lease,
-    ) -> (&'l mut u32, Option<u32>) {
-        let fitting = snapshot.subnet_by_prefix(lease.address).map(|at| snapshot.subnet(at).id);
-        (&mut lease.subnet_id, fitting)
+    fn fitting_subnet(snapshot: &Snapshot, lease: &Lease) -> Option<u32> {
+        snapshot.subnet_by_prefix(lease.address).map(|at| snapshot.subnet(at).id)
     }
 
     fn ingress(

@@ -180,19 +180,15 @@ impl DaemonFamily for V6 {
         snapshot.subnet_count()
     }
 
-    fn subnets_of_lease<'l>(
-        snapshot: &Snapshot,
-        lease: &'l mut Lease,
-    ) -> (&'l mut u32, Option<u32>) {
-        let fitting = match lease.resource.kind {
+    fn fitting_subnet(snapshot: &Snapshot, lease: &Lease) -> Option<u32> {
+        match lease.address.kind {
             ResourceKind::Address => {
-                let found = snapshot.subnet_by_prefix(lease.resource.address, |_| true);
+                let found = snapshot.subnet_by_prefix(lease.address.address, |_| true);
                 found.map(|at| snapshot.subnet(at).id)
             }
             // A delegated prefix need not be in its subnet.
             ResourceKind::Prefix => Some(lease.subnet_id),
-        };
-        (&mut lease.subnet_id, fitting)
+        }
     }
 
     fn ingress(

@@ -7,7 +7,7 @@ use base::Now;
 use dhcp_control::statistics::{LeaseCounts, PoolCounts, ServerCounts, SubnetCounts, always_shown};
 use dhcp_control::{ExporterLabels, MetricsSnapshot, prometheus};
 use dhcp_engine::Omission;
-use dhcp_lease::{LeaseTable, PoolIndex, PoolStatistics, TableFamily};
+use dhcp_lease::{LeaseTable, PoolIndex, PoolStatistics};
 
 use super::ShardCounterSources;
 use super::process::{self, ReloadRecord};
@@ -72,7 +72,7 @@ impl<P: DaemonFamily> CounterSources<P> {
         let table = &self.table;
         for (index, spec) in (0..).zip(table.pools().specs()) {
             let (subnet, pool) = P::ids(spec);
-            let is_prefix = P::counts_prefixes(<P as TableFamily>::kind(P::bounds(spec).0));
+            let is_prefix = P::counts_prefixes(P::kind(P::bounds(spec).0));
             add(subnet, is_prefix, Some(pool), table.statistics(PoolIndex(index)));
         }
         for ((subnet, kind), statistics) in table.statistics_outside() {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dhcp_control::{CommandFamily, LeaseAdministration, PutFailure};
-use dhcp_lease::{ClientKey, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt};
+use dhcp_control::{LeaseAdministration, PutFailure};
+use dhcp_lease::{ClientKey, Lease, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt};
 use dhcp_store::database::KeyOctets;
 use dhcp_store::memfile::{Columns, RowFileFormat, rows_of_table};
 use netio::Clock;
@@ -141,34 +141,34 @@ impl<P: DaemonFamily> Administration<P> {
 }
 
 impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
-    fn find(&self, ip: P::Ip, kind: <P as CommandFamily>::Kind) -> Option<P::Lease> {
+    fn find(&self, ip: P::Ip, kind: P::Kind) -> Option<Lease<P>> {
         P::lease_at(&self.table, ip, kind)
     }
 
-    fn page(&self, after: Option<P::Ip>, limit: usize) -> Vec<P::Lease> {
+    fn page(&self, after: Option<P::Ip>, limit: usize) -> Vec<Lease<P>> {
         self.table.page(after.map(P::last_at), limit)
     }
 
-    fn client_leases(&self, key: ClientKey<'_>) -> Vec<P::Lease> {
+    fn client_leases(&self, key: ClientKey<'_>) -> Vec<Lease<P>> {
         self.table.leases_of(key)
     }
 
-    fn for_each(&self, visit: &mut dyn FnMut(&P::Lease)) {
+    fn for_each(&self, visit: &mut dyn FnMut(&Lease<P>)) {
         let mut after = None;
         loop {
             let page = self.table.page(after, AT_ONCE);
             page.iter().for_each(&mut *visit);
             match page.last() {
                 Some(last) if page.len() == AT_ONCE => {
-                    after = Some(<P as CommandFamily>::address(last));
+                    after = Some(last.address);
                 }
                 _ => return,
             }
         }
     }
 
-    fn put(&mut self, lease: P::Lease, mode: PutMode) -> Result<(), PutFailure> {
-        self.change(<P as CommandFamily>::address(&lease), |store| store.put(&lease, mode))
+    fn put(&mut self, lease: Lease<P>, mode: PutMode) -> Result<(), PutFailure> {
+        self.change(lease.address, |store| store.put(&lease, mode))
     }
 
     fn remove(&mut self, address: P::Address) -> Result<bool, String> {

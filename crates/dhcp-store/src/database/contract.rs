@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::family::{KeyOctets, SharedLeaseFamily};
 use super::flushes::Flush;
+use dhcp_lease::Lease;
 
 /// Kind of a failed database operation, by what the caller can do about the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +47,12 @@ impl std::error::Error for DatabaseError {}
 #[derive(Clone, Debug)]
 pub struct RoundChanges<F: SharedLeaseFamily> {
     /// Leases to insert at addresses that have none in the database.
-    pub inserts: Vec<F::Lease>,
+    pub inserts: Vec<Lease<F>>,
     /// Leases that replace locked leases of the same addresses.
-    pub updates: Vec<F::Lease>,
+    pub updates: Vec<Lease<F>>,
     /// Leases that replace locked leases of the same addresses and change only the time at which
     /// the server last heard the client, and with it the end of the lease.
-    pub renewals: Vec<F::Lease>,
+    pub renewals: Vec<Lease<F>>,
     /// Addresses whose locked leases the round deletes.
     pub deletions: Vec<F::Address>,
 }
@@ -104,7 +105,7 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     /// # Errors
     ///
     /// See [`DatabaseError`]; leases may have been visited.
-    fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<Vec<String>, DatabaseError>;
+    fn load(&mut self, visit: &mut dyn FnMut(Lease<F>)) -> Result<Vec<String>, DatabaseError>;
 
     /// Begins a database transaction.
     ///
@@ -123,7 +124,7 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     fn lock(
         &mut self,
         addresses: &[F::Address],
-        address_leases: &mut Vec<F::Lease>,
+        address_leases: &mut Vec<Lease<F>>,
     ) -> Result<(), DatabaseError>;
 
     /// Appends the leases in the database of any of `clients` to `client_leases`.
@@ -134,7 +135,7 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     fn find(
         &mut self,
         clients: &[F::Client],
-        client_leases: &mut Vec<F::Lease>,
+        client_leases: &mut Vec<Lease<F>>,
     ) -> Result<(), DatabaseError>;
 
     /// Adds `leases` to addresses without a lease in the database, and returns how many it added;
@@ -143,14 +144,14 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
     /// # Errors
     ///
     /// See [`DatabaseError`].
-    fn insert(&mut self, leases: &[F::Lease]) -> Result<usize, DatabaseError>;
+    fn insert(&mut self, leases: &[Lease<F>]) -> Result<usize, DatabaseError>;
 
     /// Replaces the locked leases at the addresses of `leases`.
     ///
     /// # Errors
     ///
     /// See [`DatabaseError`].
-    fn update(&mut self, leases: &[F::Lease]) -> Result<(), DatabaseError>;
+    fn update(&mut self, leases: &[Lease<F>]) -> Result<(), DatabaseError>;
 
     /// Deletes the locked leases of `addresses` from the database.
     ///
@@ -182,8 +183,8 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
         &mut self,
         clients: &[F::Client],
         addresses: &[F::Address],
-        client_leases: &mut Vec<F::Lease>,
-        address_leases: &mut Vec<F::Lease>,
+        client_leases: &mut Vec<Lease<F>>,
+        address_leases: &mut Vec<Lease<F>>,
     ) -> Result<(), DatabaseError> {
         self.begin()?;
         if !clients.is_empty() {
@@ -211,8 +212,8 @@ pub trait LeaseDatabaseConnection<F: SharedLeaseFamily>: Send {
         &mut self,
         clients: &[F::Client],
         addresses: &[F::Address],
-        client_leases: &mut Vec<F::Lease>,
-        address_leases: &mut Vec<F::Lease>,
+        client_leases: &mut Vec<Lease<F>>,
+        address_leases: &mut Vec<Lease<F>>,
     ) -> Result<(), DatabaseError> {
         self.begin_and_lock(clients, addresses, client_leases, address_leases)?;
         self.commit()

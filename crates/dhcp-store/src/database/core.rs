@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::Now;
-use dhcp_lease::LeaseTable;
+use dhcp_lease::{Lease, LeaseTable};
 
 use super::contract::{DatabaseError, DatabaseFault, LeaseDatabaseConnection};
-use super::family::SharedLeaseFamily;
+use super::family::{SharedLeaseFamily, blocked_lease};
 use super::flushes::Flushes;
 use super::refusals::Refusals;
 use super::round::{RoundRequests, RoundResults, unreadable_row_message};
@@ -317,7 +317,7 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
             match self.run_up_to(conflicts_max, &RoundRequests::from_writes(writes), now) {
                 Err(error) if is_of_a_row(&error) => {
                     if let [write] = writes {
-                        let address = F::address(&write.lease);
+                        let address = write.lease.address;
                         let stored = self.read_lease(address)?;
                         self.reject(format!("the lease of {address} was not written: {error}"));
                         outcome.rejected.push((address, stored));
@@ -334,19 +334,19 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
 
     /// Returns the lease that the database has of `address`. An unreadable row blocks the address:
     /// the server leases it to no client.
-    fn read_lease(&mut self, address: F::Address) -> Result<Option<F::Lease>, DatabaseError> {
+    fn read_lease(&mut self, address: F::Address) -> Result<Option<Lease<F>>, DatabaseError> {
         let (mut client_leases, mut address_leases) = (Vec::new(), Vec::new());
         let looked =
             self.database.read_unlocked(&[], &[address], &mut client_leases, &mut address_leases);
         if let Err(error) = looked {
             self.database.roll_back();
             let is_unreadable = error.fault == DatabaseFault::Data;
-            return if is_unreadable { Ok(Some(F::blocked(address))) } else { Err(error) };
+            return if is_unreadable { Ok(Some(blocked_lease(address))) } else { Err(error) };
         }
         if self.database.take_unreadable().contains(&F::octets_of(address)) {
-            return Ok(Some(F::blocked(address)));
+            return Ok(Some(blocked_lease(address)));
         }
-        Ok(address_leases.into_iter().find(|lease| F::address(lease) == address))
+        Ok(address_leases.into_iter().find(|lease| lease.address == address))
     }
 
     /// Counts a request that was not carried out, and keeps the message `problem` for the operator.

@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::{IaIdentity, ResourceKind, V6};
 use dhcp_lease::{
-    ClientId, HardwareAddress, HostName, INFINITE_LIFETIME_S, Identity, LeaseState, v4, v6,
+    HardwareAddress, HostName, INFINITE_LIFETIME_S, Identity, Lease, LeaseState, v4, v6,
 };
 use foldhash::fast::FixedState;
 
@@ -32,13 +32,13 @@ pub trait SharedLeaseFamily: LeaseFileFamily {
     fn parse_client(values: &mut Values<'_>) -> Result<Self::Client, RowFault>;
 
     /// Returns the client that has `lease`, as the client's requests would identify it.
-    fn client_of(lease: &Self::Lease) -> Self::Client;
+    fn client_of(lease: &Lease<Self>) -> Self::Client;
 
     /// Returns a hash of the key of `identity` for lookups in a database.
     fn hash_of(identity: &Self::Identity<'_>) -> u64;
 
     /// Returns true if `lease` belongs to `client`.
-    fn owns(client: &Self::Client, lease: &Self::Lease) -> bool;
+    fn owns(client: &Self::Client, lease: &Lease<Self>) -> bool;
 
     /// Writes an address as a value of a row, at most [`ADDRESS_MAX`] bytes.
     fn fill_address(address: Self::Address, line: &mut RowLineWriter<'_>);
@@ -55,18 +55,6 @@ pub trait SharedLeaseFamily: LeaseFileFamily {
 
     /// Returns the address that `octets` contain; for a prefix, they are the number of its address.
     fn address_from(octets: &KeyOctets) -> Self::Address;
-
-    /// Returns a lease that blocks `address` for all clients for good, because the address's row in
-    /// the database is unreadable.
-    fn blocked(address: Self::Address) -> Self::Lease;
-
-    /// Returns the state of a lease, the time its client was last heard, and the lease's end, in
-    /// wall-clock seconds.
-    fn times(lease: &Self::Lease) -> LeaseTimes;
-
-    /// Returns true if `lease` differs from `stored` only in the time at which the server last
-    /// heard the client.
-    fn is_renewal(lease: &Self::Lease, stored: &Self::Lease) -> bool;
 }
 
 /// Bytes of an address or prefix number, with the number of bytes that count.
@@ -75,17 +63,23 @@ pub type KeyOctets = ([u8; 16], usize);
 /// Maximum number of bytes of an address as a value of a lease row.
 pub const ADDRESS_MAX: usize = 56;
 
-/// State and times of a lease in a shared database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeaseTimes {
-    /// State of the lease, as Kea has it.
-    pub state: LeaseState,
-    /// Client's last transaction time (Kea's `cltt`), in wall-clock seconds.
-    pub cltt_s: u64,
-    /// End of the lease in wall-clock seconds; `u64::MAX` for an infinite lease.
-    pub expires_s: u64,
-    /// Valid lifetime of the lease in seconds; 0 if the lease has ended at `cltt_s`.
-    pub valid_lifetime_s: u32,
+/// Returns a lease that blocks `address` for all clients for good, because the address's row in the
+/// database is unreadable.
+pub fn blocked_lease<F: SharedLeaseFamily>(address: F::Address) -> Lease<F> {
+    Lease {
+        address,
+        client: F::LeaseClient::default(),
+        valid_lifetime_s: INFINITE_LIFETIME_S,
+        cltt_s: 0,
+        subnet_id: 0,
+        pool_id: 0,
+        fqdn_fwd: false,
+        fqdn_rev: false,
+        hostname: HostName::default(),
+        state: LeaseState::Declined,
+        user_context: Box::default(),
+        extra: F::LeaseExtra::default(),
+    }
 }
 
 /// DHCPv4 client that sends a request, with its identifiers.
@@ -122,8 +116,8 @@ impl SharedLeaseFamily for V4 {
 
     fn client_of(lease: &v4::Lease) -> Client4 {
         Client4 {
-            hardware: lease.hardware.octets().to_vec(),
-            client_id: lease.client_id.as_ref().map(|client_id| client_id.octets().to_vec()),
+            hardware: lease.client.hardware.octets().to_vec(),
+            client_id: lease.client.identifier().map(<[u8]>::to_vec),
             match_client_id: true,
         }
     }
@@ -140,8 +134,8 @@ impl SharedLeaseFamily for V4 {
             match_client_id: client.match_client_id,
         };
         // Kea's databases do not keep the hardware type.
-        let hardware = HardwareAddress::new(1, lease.hardware.octets());
-        identity.owns(&hardware, lease.client_id.as_ref().map(ClientId::octets))
+        let hardware = HardwareAddress::new(1, lease.client.hardware.octets());
+        identity.owns(&hardware, lease.client.identifier())
     }
 
     fn fill_address(address: std::net::Ipv4Addr, line: &mut RowLineWriter<'_>) {
@@ -161,36 +155,6 @@ impl SharedLeaseFamily for V4 {
     fn address_from(octets: &KeyOctets) -> std::net::Ipv4Addr {
         let [a, b, c, d, ..] = octets.0;
         std::net::Ipv4Addr::new(a, b, c, d)
-    }
-
-    fn blocked(address: std::net::Ipv4Addr) -> v4::Lease {
-        v4::Lease {
-            address,
-            hardware: HardwareAddress::default(),
-            client_id: None,
-            valid_lifetime_s: INFINITE_LIFETIME_S,
-            cltt_s: 0,
-            subnet_id: 0,
-            fqdn_fwd: false,
-            fqdn_rev: false,
-            hostname: HostName::from(String::new()),
-            state: LeaseState::Declined,
-            user_context: Box::default(),
-            pool_id: 0,
-        }
-    }
-
-    fn times(lease: &v4::Lease) -> LeaseTimes {
-        LeaseTimes {
-            state: lease.state,
-            cltt_s: lease.cltt_s,
-            expires_s: lease.expires_s(),
-            valid_lifetime_s: lease.valid_lifetime_s,
-        }
-    }
-
-    fn is_renewal(lease: &v4::Lease, stored: &v4::Lease) -> bool {
-        *lease == v4::Lease { cltt_s: lease.cltt_s, ..stored.clone() }
     }
 }
 
@@ -227,7 +191,11 @@ impl SharedLeaseFamily for V6 {
     }
 
     fn client_of(lease: &v6::Lease) -> Client6 {
-        Client6 { duid: lease.duid.octets().to_vec(), kind: lease.resource.kind, iaid: lease.iaid }
+        Client6 {
+            duid: lease.client.duid.octets().to_vec(),
+            kind: lease.address.kind,
+            iaid: lease.client.iaid,
+        }
     }
 
     fn hash_of(identity: &IaIdentity<'_>) -> u64 {
@@ -237,7 +205,7 @@ impl SharedLeaseFamily for V6 {
 
     fn owns(client: &Client6, lease: &v6::Lease) -> bool {
         let identity = IaIdentity { duid: &client.duid, kind: client.kind, iaid: client.iaid };
-        identity.owns(lease.duid.octets(), lease.resource.kind, lease.iaid)
+        identity.owns(lease.client.duid.octets(), lease.address.kind, lease.client.iaid)
     }
 
     fn fill_address(address: v6::Resource, line: &mut RowLineWriter<'_>) {
@@ -263,38 +231,5 @@ impl SharedLeaseFamily for V6 {
 
     fn address_from(octets: &KeyOctets) -> v6::Resource {
         v6::Resource::address(octets.0.into())
-    }
-
-    fn blocked(resource: v6::Resource) -> v6::Lease {
-        v6::Lease {
-            resource,
-            duid: ClientId::new(&[]),
-            iaid: 0,
-            valid_lifetime_s: INFINITE_LIFETIME_S,
-            preferred_lifetime_s: 0,
-            cltt_s: 0,
-            subnet_id: 0,
-            pool_id: 0,
-            fqdn_fwd: false,
-            fqdn_rev: false,
-            hostname: HostName::from(String::new()),
-            hardware: HardwareAddress::NONE,
-            hardware_source: v6::HardwareSource::Unknown,
-            state: LeaseState::Declined,
-            user_context: Box::default(),
-        }
-    }
-
-    fn times(lease: &v6::Lease) -> LeaseTimes {
-        LeaseTimes {
-            state: lease.state,
-            cltt_s: lease.cltt_s,
-            expires_s: lease.expires_s(),
-            valid_lifetime_s: lease.valid_lifetime_s,
-        }
-    }
-
-    fn is_renewal(lease: &v6::Lease, stored: &v6::Lease) -> bool {
-        *lease == v6::Lease { cltt_s: lease.cltt_s, ..stored.clone() }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use base::Now;
 use base::time::NS_PER_S;
+use dhcp_lease::RowView;
 use dhcp_lease::contract::{Facts, FetchKeys, SlotOccupancy, SlotOwner, SlotView};
 use foldhash::fast::FixedState;
 
@@ -53,7 +54,7 @@ impl SharedJournal {
 }
 
 impl<F: SharedLeaseFamily> StoreJournal<F> for SharedJournal {
-    fn append(&self, cause: Cause<'_, '_, F>, row: &F::Row<'_>, buffer: &mut RowBuffer) {
+    fn append(&self, cause: Cause<'_, '_, F>, row: &RowView<'_, F>, buffer: &mut RowBuffer) {
         operation::write(&cause, row, &mut buffer.rows);
     }
 

@@ -37,7 +37,7 @@ pub mod write_decision;
 
 pub use contract::{DatabaseError, DatabaseFault, LeaseDatabaseConnection, RoundChanges};
 pub use core::{DatabaseCore, RoundEnd};
-pub use family::{KeyOctets, SharedLeaseFamily};
+pub use family::{KeyOctets, SharedLeaseFamily, blocked_lease};
 pub use flushes::{Flush, Flushes};
 pub use journal::SharedJournal;
 pub use refusals::{AddressRefusalReason, Refusals};

@@ -4,8 +4,8 @@
 
 use std::net::IpAddr;
 
-use dhcp_lease::LeaseState;
 use dhcp_lease::contract::{Action, FETCHED_ADDRESSES_MAX, FetchKeys};
+use dhcp_lease::{Lease, LeaseState, RowView};
 
 use super::family::{ADDRESS_MAX, KeyOctets, SharedLeaseFamily};
 use crate::memfile::{RowFault, Values, append_line, newest};
@@ -78,24 +78,27 @@ pub struct Write<F: SharedLeaseFamily> {
     /// Client that sent the DHCP message; `None` if no client caused the request.
     pub client: Option<F::Client>,
     /// Lease after the requested change.
-    pub lease: F::Lease,
+    pub lease: Lease<F>,
 }
 
 impl<F: SharedLeaseFamily> Write<F> {
     /// Returns true if the request deletes the lease of its address.
     pub fn is_deletion(&self) -> bool {
-        let times = F::times(&self.lease);
         match self.kind {
             LeaseRequestKind::Remove => true,
             // A released lease stays for its client.
-            LeaseRequestKind::Release => times.state != LeaseState::Released,
-            _ => times.valid_lifetime_s == 0,
+            LeaseRequestKind::Release => self.lease.state != LeaseState::Released,
+            _ => self.lease.is_deleted(),
         }
     }
 }
 
 /// Appends the request line for `row`, the lease after the change that `cause` makes, to `out`.
-pub fn write<F: SharedLeaseFamily>(cause: &Cause<'_, '_, F>, row: &F::Row<'_>, out: &mut Vec<u8>) {
+pub fn write<F: SharedLeaseFamily>(
+    cause: &Cause<'_, '_, F>,
+    row: &RowView<'_, F>,
+    out: &mut Vec<u8>,
+) {
     let identity = match cause {
         Cause::Change(change) => Some(&change.identity),
         _ => None,
@@ -183,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    fn lease<F: SampleFamily>(number: u32, valid_lifetime_s: u32, state: LeaseState) -> F::Lease {
+    fn lease<F: SampleFamily>(number: u32, valid_lifetime_s: u32, state: LeaseState) -> Lease<F> {
         F::lease(&SampleLease {
             address: 0x0a00_0000 + number,
             client: number,
@@ -210,9 +213,9 @@ mod tests {
         for (number, (action, kind)) in (1..).zip(actions.into_iter().zip(wants)) {
             let lease = lease::<F>(number, 60, LeaseState::Assigned);
             let identity = F::borrow(F::client(number));
-            let address = F::address_of(&lease);
+            let address = lease.address;
             let change = Change { identity, address, expected_version: 0, action };
-            write(&Cause::<F>::Change(&change), &F::row_of(&lease), &mut text);
+            write(&Cause::<F>::Change(&change), &lease.row(), &mut text);
             let client = Some(F::client_of(&lease));
             expected.push(Operation::Write(Write { kind, client, lease }));
         }
@@ -222,7 +225,7 @@ mod tests {
             (Cause::Remove, LeaseRequestKind::Remove),
         ] {
             let lease = lease::<F>(9, 0, LeaseState::Released);
-            write::<F>(&cause, &F::row_of(&lease), &mut text);
+            write::<F>(&cause, &lease.row(), &mut text);
             let write_request = Write { kind, client: None, lease };
             assert!(write_request.is_deletion());
             expected.push(Operation::Write(write_request));
@@ -238,7 +241,7 @@ mod tests {
 
     fn lookups_survive<F: SharedLeaseFamily + SampleFamily>(pools: &F::PoolSet) {
         let mut addresses = [None; FETCHED_ADDRESSES_MAX];
-        addresses[1] = Some(F::address_of(&lease::<F>(3, 60, LeaseState::Assigned)));
+        addresses[1] = Some(lease::<F>(3, 60, LeaseState::Assigned).address);
         let identity = F::borrow(F::client(5));
         let keys = FetchKeys {
             identity,
@@ -269,15 +272,14 @@ mod tests {
 
     fn a_bad_line_names_its_address<F: SharedLeaseFamily + SampleFamily>() {
         let lease = lease::<F>(3, 60, LeaseState::Assigned);
-        let expected = F::octets_of(F::address_of(&lease));
+        let expected = F::octets_of(lease.address);
         let identity = F::borrow(F::client(3));
         let action = Action::Lease(F::terms(60, 1, ""));
-        let change =
-            Change { identity, address: F::address_of(&lease), expected_version: 0, action };
+        let change = Change { identity, address: lease.address, expected_version: 0, action };
         // Letter, client and address, and no value after them.
         for (cause, values) in [(Cause::Change(&change), 6), (Cause::Put, 3)] {
             let mut text = Vec::new();
-            write::<F>(&cause, &F::row_of(&lease), &mut text);
+            write::<F>(&cause, &lease.row(), &mut text);
             let line: Vec<&[u8]> = text.split(|&octet| octet == b',').take(values).collect();
             let line = line.join(&b',');
             assert!(read::<F>(&line).is_err());

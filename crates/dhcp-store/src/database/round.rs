@@ -1,11 +1,11 @@
 //! Round over the lease database: the requests of all shards, in one transaction.
 
-use dhcp_lease::Family;
+use dhcp_lease::{Family, Lease};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::contract::{DatabaseError, LeaseDatabaseConnection, RoundChanges};
-use super::family::{KeyOctets, SharedLeaseFamily};
+use super::family::{KeyOctets, SharedLeaseFamily, blocked_lease};
 use super::operation::{self, LeaseRequestKind, Operation, Write};
 use super::write_decision::{WriteDecision, decide_write};
 use crate::memfile::RowFault;
@@ -21,7 +21,7 @@ pub(super) struct RoundRequests<F: SharedLeaseFamily> {
 }
 
 /// Addresses, each with its lease in the database; `None` without a lease.
-type Rows<F> = Vec<(<F as Family>::Address, Option<<F as Family>::Lease>)>;
+type Rows<F> = Vec<(<F as Family>::Address, Option<Lease<F>>)>;
 
 /// Results of a round, by which the lease table is corrected.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         now_s: u64,
     ) -> Result<RoundResults<F>, DatabaseError> {
         // All servers lock in the same order.
-        let written = self.writes.iter().map(|write| F::address(&write.lease));
+        let written = self.writes.iter().map(|write| write.lease.address);
         let mut addresses: Vec<F::Address> =
             written.chain(self.lookup_addresses.iter().copied()).collect();
         addresses.sort();
@@ -164,11 +164,10 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         let mut unreadable = database.take_unreadable();
         unreadable.sort_unstable();
         // The number is the only key: a database need not distinguish an address from a prefix.
-        address_leases.sort_by_key(|lease| F::octets_of(F::address(lease)));
+        address_leases.sort_by_key(|lease| F::octets_of(lease.address));
         let find = |address| {
             let key = F::octets_of(address);
-            let at =
-                address_leases.binary_search_by_key(&key, |lease| F::octets_of(F::address(lease)));
+            let at = address_leases.binary_search_by_key(&key, |lease| F::octets_of(lease.address));
             at.ok().map(|at| &address_leases[at])
         };
         let (changes, mut outcome) = self.decide(&find, &unreadable, now_s);
@@ -178,13 +177,12 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
         let is_unreadable = |address| unreadable.binary_search(&F::octets_of(address)).is_ok();
         let of_addresses = self.lookup_addresses.iter().map(|&address| {
             if is_unreadable(address) {
-                (address, Some(F::blocked(address)))
+                (address, Some(blocked_lease(address)))
             } else {
                 table_lease::<F>(address, find(address))
             }
         });
-        let client_leases =
-            client_leases.into_iter().map(|lease| (F::address(&lease), Some(lease)));
+        let client_leases = client_leases.into_iter().map(|lease| (lease.address, Some(lease)));
         outcome.answers = client_leases.chain(of_addresses).collect();
         Ok(outcome)
     }
@@ -194,19 +192,19 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
     /// replaced by an operator.
     fn decide<'f>(
         &self,
-        find: &impl Fn(F::Address) -> Option<&'f F::Lease>,
+        find: &impl Fn(F::Address) -> Option<&'f Lease<F>>,
         unreadable: &[KeyOctets],
         now_s: u64,
     ) -> (RoundChanges<F>, RoundResults<F>)
     where
-        F::Lease: 'f,
+        Lease<F>: 'f,
     {
         let mut changes = RoundChanges::default();
         let mut outcome = RoundResults::default();
         let mut addresses_by_key =
             HashMap::with_capacity_and_hasher(self.writes.len(), FixedState::default());
         for write in &self.writes {
-            let address = F::address(&write.lease);
+            let address = write.lease.address;
             // If one number is wanted as an address and as a prefix, the first request has it.
             if *addresses_by_key.entry(F::octets_of(address)).or_insert(address) != address {
                 outcome.refused.push((address, None));
@@ -220,7 +218,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
                     LeaseRequestKind::Put | LeaseRequestKind::Remove => {
                         changes.deletions.push(address)
                     }
-                    _ => outcome.rejected.push((address, Some(F::blocked(address)))),
+                    _ => outcome.rejected.push((address, Some(blocked_lease(address)))),
                 }
                 continue;
             }
@@ -228,7 +226,7 @@ impl<F: SharedLeaseFamily> RoundRequests<F> {
             match decide_write(write, stored, now_s) {
                 WriteDecision::Insert => changes.inserts.push(write.lease.clone()),
                 WriteDecision::Update
-                    if stored.is_some_and(|stored| F::is_renewal(&write.lease, stored)) =>
+                    if stored.is_some_and(|stored| is_renewal(&write.lease, stored)) =>
                 {
                     changes.renewals.push(write.lease.clone());
                 }
@@ -255,9 +253,15 @@ pub(crate) fn unreadable_row_message(address: &impl std::fmt::Display) -> String
 /// `stored` under its number.
 fn table_lease<F: SharedLeaseFamily>(
     address: F::Address,
-    stored: Option<&F::Lease>,
-) -> (F::Address, Option<F::Lease>) {
-    (address, stored.filter(|lease| F::address(lease) == address).cloned())
+    stored: Option<&Lease<F>>,
+) -> (F::Address, Option<Lease<F>>) {
+    (address, stored.filter(|lease| lease.address == address).cloned())
+}
+
+/// Returns true if `lease` differs from `stored` only in the time at which the server last heard
+/// the client.
+fn is_renewal<F: SharedLeaseFamily>(lease: &Lease<F>, stored: &Lease<F>) -> bool {
+    *lease == Lease { cltt_s: lease.cltt_s, ..stored.clone() }
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@ use base::Random;
 use super::contract::{DatabaseError, DatabaseFault, LeaseDatabaseConnection};
 use super::family::SharedLeaseFamily;
 use super::flushes::Flush;
+use dhcp_lease::Lease;
 
 /// Simulated database in memory: leases that several [`FakeConnection`]s share.
 #[derive(Debug)]
 pub struct FakeDatabase<F: SharedLeaseFamily> {
-    leases: Mutex<BTreeMap<F::Address, F::Lease>>,
+    leases: Mutex<BTreeMap<F::Address, Lease<F>>>,
     /// Addresses whose leases the simulated database refuses, as if they did not fit.
     without_room: Mutex<BTreeSet<F::Address>>,
     /// Addresses whose rows exist but are not found by lookups.
@@ -34,7 +35,7 @@ impl<F: SharedLeaseFamily> Default for FakeDatabase<F> {
 
 impl<F: SharedLeaseFamily> FakeDatabase<F> {
     /// Returns the leases of the database; while the caller holds them, no connection commits.
-    pub fn leases(&self) -> MutexGuard<'_, BTreeMap<F::Address, F::Lease>> {
+    pub fn leases(&self) -> MutexGuard<'_, BTreeMap<F::Address, Lease<F>>> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -53,9 +54,9 @@ impl<F: SharedLeaseFamily> FakeDatabase<F> {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn check(&self, leases: &[F::Lease]) -> Result<(), DatabaseError> {
+    fn check(&self, leases: &[Lease<F>]) -> Result<(), DatabaseError> {
         let without_room = self.without_room();
-        if !leases.iter().any(|lease| without_room.contains(&F::address(lease))) {
+        if !leases.iter().any(|lease| without_room.contains(&lease.address)) {
             Ok(())
         } else {
             Err(DatabaseError {
@@ -88,7 +89,7 @@ pub struct FakeConnection<F: SharedLeaseFamily> {
     database: Arc<FakeDatabase<F>>,
     faults: FakeFaults,
     random: Random,
-    changes: Vec<(F::Address, Option<F::Lease>)>,
+    changes: Vec<(F::Address, Option<Lease<F>>)>,
     is_connected: bool,
     has_ended: bool,
     flush: Option<Arc<dyn Flush>>,
@@ -170,7 +171,7 @@ impl<F: SharedLeaseFamily> LeaseDatabaseConnection<F> for FakeConnection<F> {
         self.flush.clone()
     }
 
-    fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<Vec<String>, DatabaseError> {
+    fn load(&mut self, visit: &mut dyn FnMut(Lease<F>)) -> Result<Vec<String>, DatabaseError> {
         self.database.leases().values().cloned().for_each(visit);
         Ok(Vec::new())
     }
@@ -195,7 +196,7 @@ impl<F: SharedLeaseFamily> LeaseDatabaseConnection<F> for FakeConnection<F> {
     fn lock(
         &mut self,
         addresses: &[F::Address],
-        results: &mut Vec<F::Lease>,
+        results: &mut Vec<Lease<F>>,
     ) -> Result<(), DatabaseError> {
         let unreadable = self.database.unreadable();
         if addresses.iter().any(|address| unreadable.contains(address)) {
@@ -214,32 +215,32 @@ impl<F: SharedLeaseFamily> LeaseDatabaseConnection<F> for FakeConnection<F> {
     fn find(
         &mut self,
         clients: &[F::Client],
-        results: &mut Vec<F::Lease>,
+        results: &mut Vec<Lease<F>>,
     ) -> Result<(), DatabaseError> {
         let leases = self.database.leases();
-        let is_of_clients = |lease: &&F::Lease| clients.iter().any(|client| F::owns(client, lease));
+        let is_of_clients = |lease: &&Lease<F>| clients.iter().any(|client| F::owns(client, lease));
         results.extend(leases.values().filter(is_of_clients).cloned());
         Ok(())
     }
 
-    fn insert(&mut self, leases: &[F::Lease]) -> Result<usize, DatabaseError> {
+    fn insert(&mut self, leases: &[Lease<F>]) -> Result<usize, DatabaseError> {
         self.database.check(leases)?;
         let there = self.database.leases();
         let hidden = self.database.hidden();
-        let is_new = |lease: &&F::Lease| {
-            let address = F::address(lease);
+        let is_new = |lease: &&Lease<F>| {
+            let address = lease.address;
             !there.contains_key(&address) && !hidden.contains(&address)
         };
         let new: Vec<_> = leases.iter().filter(is_new).cloned().collect();
         drop((there, hidden));
         let count = new.len();
-        self.changes.extend(new.into_iter().map(|lease| (F::address(&lease), Some(lease))));
+        self.changes.extend(new.into_iter().map(|lease| (lease.address, Some(lease))));
         Ok(count)
     }
 
-    fn update(&mut self, leases: &[F::Lease]) -> Result<(), DatabaseError> {
+    fn update(&mut self, leases: &[Lease<F>]) -> Result<(), DatabaseError> {
         self.database.check(leases)?;
-        self.changes.extend(leases.iter().map(|lease| (F::address(lease), Some(lease.clone()))));
+        self.changes.extend(leases.iter().map(|lease| (lease.address, Some(lease.clone()))));
         Ok(())
     }
 

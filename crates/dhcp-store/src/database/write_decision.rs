@@ -1,7 +1,7 @@
 //! Rule for writing leases to a shared database: an address is leased only if no other client has
 //! it in the database.
 
-use dhcp_lease::LeaseState;
+use dhcp_lease::{Lease, LeaseState};
 
 use super::family::SharedLeaseFamily;
 use super::operation::{LeaseRequestKind, Write};
@@ -29,7 +29,7 @@ pub enum WriteDecision {
 /// `now_s`.
 pub fn decide_write<F: SharedLeaseFamily>(
     write: &Write<F>,
-    stored: Option<&F::Lease>,
+    stored: Option<&Lease<F>>,
     now_s: u64,
 ) -> WriteDecision {
     let Some(stored) = stored else {
@@ -45,15 +45,13 @@ pub fn decide_write<F: SharedLeaseFamily>(
     };
     let now_s = match write.kind {
         // The server may have heard the client after the round read the clock.
-        LeaseRequestKind::Give | LeaseRequestKind::Decline => {
-            now_s.max(F::times(&write.lease).cltt_s)
-        }
+        LeaseRequestKind::Give | LeaseRequestKind::Decline => now_s.max(write.lease.cltt_s),
         LeaseRequestKind::Release
         | LeaseRequestKind::End
         | LeaseRequestKind::Put
         | LeaseRequestKind::Remove => now_s,
     };
-    let is_other = F::address(&write.lease) != F::address(stored);
+    let is_other = write.lease.address != stored.address;
     let is_allowed = match write.kind {
         // One is a prefix and the other an address.
         _ if is_other => is_over::<F>(stored, now_s) && !write.is_deletion(),
@@ -74,8 +72,8 @@ pub fn decide_write<F: SharedLeaseFamily>(
     }
 }
 
-fn is_mine<F: SharedLeaseFamily>(write: &Write<F>, stored: &F::Lease) -> bool {
-    let is_registered = |lease| F::times(lease).state == LeaseState::Registered;
+fn is_mine<F: SharedLeaseFamily>(write: &Write<F>, stored: &Lease<F>) -> bool {
+    let is_registered = |lease: &Lease<F>| lease.state == LeaseState::Registered;
     if is_registered(&write.lease) && is_registered(stored) {
         // The client that registers an address last is the one that uses it (RFC 9686).
         return true;
@@ -85,19 +83,18 @@ fn is_mine<F: SharedLeaseFamily>(write: &Write<F>, stored: &F::Lease) -> bool {
 
 /// Returns true if `stored` is the lease that the client had when it sent its message: a round that
 /// is repeated must not undo a later lease of the client.
-fn is_current<F: SharedLeaseFamily>(write: &Write<F>, stored: &F::Lease) -> bool {
-    is_mine(write, stored) && F::times(stored).cltt_s <= F::times(&write.lease).cltt_s
+fn is_current<F: SharedLeaseFamily>(write: &Write<F>, stored: &Lease<F>) -> bool {
+    is_mine(write, stored) && stored.cltt_s <= write.lease.cltt_s
 }
 
 /// Returns true if `stored`, by its last transaction time (cltt), is newer than the request, and
 /// its lease still runs.
-fn is_older<F: SharedLeaseFamily>(write: &Write<F>, stored: &F::Lease, now_s: u64) -> bool {
-    F::times(&write.lease).cltt_s < F::times(stored).cltt_s && !is_over::<F>(stored, now_s)
+fn is_older<F: SharedLeaseFamily>(write: &Write<F>, stored: &Lease<F>, now_s: u64) -> bool {
+    write.lease.cltt_s < stored.cltt_s && !is_over::<F>(stored, now_s)
 }
 
-fn is_over<F: SharedLeaseFamily>(stored: &F::Lease, now_s: u64) -> bool {
-    let times = F::times(stored);
-    times.state.is_past() || times.expires_s <= now_s
+fn is_over<F: SharedLeaseFamily>(stored: &Lease<F>, now_s: u64) -> bool {
+    stored.state.is_past() || stored.expires_s() <= now_s
 }
 
 #[cfg(test)]

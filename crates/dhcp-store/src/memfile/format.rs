@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::io;
 
-use dhcp_lease::{LeaseTable, TableFamily};
+use dhcp_lease::{Lease, LeaseTable, RowView, TableFamily};
 
 use super::columns::Columns;
 use super::file_operations::BlockWriter;
@@ -21,38 +21,29 @@ pub trait LeaseFileFamily: TableFamily {
 
     /// Returns the maximum number of bytes of `row` as a line of a lease file, its line end
     /// included.
-    fn most(row: &Self::Row<'_>) -> usize;
+    fn most(row: &RowView<'_, Self>) -> usize;
 
     /// Writes the values of `row` to `line`, for a lease file with `columns`.
-    fn fill(row: &Self::Row<'_>, columns: Columns, line: &mut RowLineWriter<'_>);
+    fn fill(row: &RowView<'_, Self>, columns: Columns, line: &mut RowLineWriter<'_>);
 
     /// Reads a lease from the values of its row in a lease file.
     ///
     /// # Errors
     ///
     /// Returns the first fault.
-    fn parse(values: &mut Values<'_>) -> Result<Self::Lease, RowFault>;
+    fn parse(values: &mut Values<'_>) -> Result<Lease<Self>, RowFault>;
 
     /// Reads a lease from a plain row of a lease file, one without escapes or unusual values;
     /// returns the same lease as [`LeaseFileFamily::parse`], or `None` for a row that is not plain.
-    fn parse_plain(row: &mut PlainRow<'_>) -> Option<Self::Lease>;
-
-    /// Returns all values of `lease` as a row.
-    fn row_of(lease: &Self::Lease) -> Self::Row<'_>;
-
-    /// Returns the address or prefix of a lease.
-    fn address(lease: &Self::Lease) -> Self::Address;
+    fn parse_plain(row: &mut PlainRow<'_>) -> Option<Lease<Self>>;
 
     /// Returns the lowest byte of the address, or of the number of the prefix.
     fn low_octet(address: Self::Address) -> u8;
-
-    /// Returns true if `lease`, read from a row, stands for the deletion of its address's lease.
-    fn is_deleted(lease: &Self::Lease) -> bool;
 }
 
 /// Appends `row` as a line of a lease file with `columns` columns; does not allocate if `out` has
 /// capacity.
-pub fn encode_row<F: LeaseFileFamily>(row: &F::Row<'_>, columns: Columns, out: &mut Vec<u8>) {
+pub fn encode_row<F: LeaseFileFamily>(row: &RowView<'_, F>, columns: Columns, out: &mut Vec<u8>) {
     line::append(out, F::most(row), |line| F::fill(row, columns, line));
 }
 
@@ -67,7 +58,7 @@ pub fn rows_of_table<F: LeaseFileFamily>(table: &LeaseTable<F>, visit: &mut dyn 
     let mut row = Vec::new();
     table.for_each_lease(|lease| {
         row.clear();
-        encode_row::<F>(&F::row_of(&lease), newest::<F>(), &mut row);
+        encode_row(&lease.row(), newest::<F>(), &mut row);
         visit(&row);
     });
 }
@@ -109,7 +100,7 @@ pub(crate) trait WritableLeases {
     fn write(&self, writer: &mut BlockWriter<'_>) -> io::Result<()>;
 }
 
-struct SortedLeases<F: LeaseFileFamily>(Vec<F::Lease>);
+struct SortedLeases<F: LeaseFileFamily>(Vec<Lease<F>>);
 
 impl<F: LeaseFileFamily> WritableLeases for SortedLeases<F> {
     fn count(&self) -> u64 {
@@ -118,7 +109,7 @@ impl<F: LeaseFileFamily> WritableLeases for SortedLeases<F> {
 
     fn write(&self, writer: &mut BlockWriter<'_>) -> io::Result<()> {
         self.0.iter().try_for_each(|lease| {
-            writer.append(|block| encode_row::<F>(&F::row_of(lease), newest::<F>(), block))
+            writer.append(|block| encode_row(&lease.row(), newest::<F>(), block))
         })
     }
 }
@@ -128,6 +119,6 @@ fn load_sorted<F: LeaseFileFamily>(
     max_row_errors: u32,
 ) -> Result<Sorting, LeaseLoadError> {
     let (mut leases, report) = load::<F>(sources, 1, max_row_errors)?;
-    leases.sort_unstable_by_key(|lease| F::address(lease));
+    leases.sort_unstable_by_key(|lease| lease.address);
     Ok((Box::new(SortedLeases::<F>(leases)), report))
 }

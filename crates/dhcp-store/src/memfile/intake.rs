@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::vec::Drain;
 
-use dhcp_lease::{Family, LeaseTable};
+use dhcp_lease::{Family, Lease, LeaseTable};
 use hashbrown::HashMap;
 
 use super::format::LeaseFileFamily;
@@ -24,7 +24,7 @@ pub struct LeaseLoadProgress {
 #[derive(Debug)]
 pub enum FileRow<F: LeaseFileFamily> {
     /// Lease of the address, from the row.
-    Lease(F::Lease),
+    Lease(Lease<F>),
     /// Address whose lease the row deletes.
     Deleted(F::Address),
 }
@@ -47,7 +47,7 @@ const AHEAD: usize = 12;
 /// prefetching.
 pub fn take_prefetched<F: LeaseFileFamily>(
     mut rows: Drain<'_, FileRow<F>>,
-    expect: impl Fn(&F::Lease),
+    expect: impl Fn(&Lease<F>),
     mut take: impl FnMut(FileRow<F>),
 ) {
     let expect = |row: &FileRow<F>| {
@@ -74,7 +74,7 @@ impl<F: LeaseFileFamily> Intake<F> for LeaseTable<F> {
     }
 }
 
-type Newest<F> = HashMap<<F as Family>::Address, <F as Family>::Lease, foldhash::fast::FixedState>;
+type Newest<F> = HashMap<<F as Family>::Address, Lease<F>, foldhash::fast::FixedState>;
 
 /// Intake that keeps the newest row of each address.
 pub(super) struct NewestRowIntake<F: LeaseFileFamily> {
@@ -89,7 +89,7 @@ impl<F: LeaseFileFamily> Default for NewestRowIntake<F> {
 
 impl<F: LeaseFileFamily> NewestRowIntake<F> {
     /// Returns the newest leases of all addresses, in no particular order.
-    pub(super) fn into_leases(self) -> Vec<F::Lease> {
+    pub(super) fn into_leases(self) -> Vec<Lease<F>> {
         let mut leases = Vec::new();
         for partition in self.partitions {
             let partition = partition.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -103,7 +103,7 @@ impl<F: LeaseFileFamily> Intake<F> for NewestRowIntake<F> {
     fn take(&self, rows: Drain<'_, FileRow<F>>) {
         for row in rows {
             let address = match &row {
-                FileRow::Lease(lease) => F::address(lease),
+                FileRow::Lease(lease) => lease.address,
                 FileRow::Deleted(address) => *address,
             };
             // Rows of one call belong to one partition, so its lock is free.

@@ -17,6 +17,7 @@ use super::intake::{FileRow, Intake, LeaseLoadProgress, NewestRowIntake};
 use super::plain::PlainRow;
 use super::value::{RowFault, parse_row};
 use crate::storage::{LogFile, read_full_at};
+use dhcp_lease::Lease;
 
 /// Number of bytes of a lease file that one thread takes at a time.
 const CHUNK: u64 = 1 << 20;
@@ -168,7 +169,7 @@ pub(crate) fn load<F: LeaseFileFamily>(
     sources: &[RowSource],
     threads: usize,
     max_row_errors: u32,
-) -> Result<(Vec<F::Lease>, LoadReport), LeaseLoadError> {
+) -> Result<(Vec<Lease<F>>, LoadReport), LeaseLoadError> {
     let collected = NewestRowIntake::<F>::default();
     let report = load_into(sources, threads, max_row_errors, &collected)?;
     Ok((collected.into_leases(), report))
@@ -393,8 +394,8 @@ fn parse_chunk<F: LeaseFileFamily>(
         };
         match row {
             Some(Ok(lease)) => {
-                let address = F::address(&lease);
-                let row = if F::is_deleted(&lease) {
+                let address = lease.address;
+                let row = if lease.is_deleted() {
                     FileRow::Deleted(address)
                 } else {
                     FileRow::Lease(lease)

@@ -17,6 +17,7 @@ use super::salvage::salvage;
 use super::watch::{Companion, Disturbance};
 use super::{FileOperationError, LeaseFiles};
 use crate::storage::{Lock, LogFile, Storage, read_full_at, write_all_at};
+use dhcp_lease::Lease;
 
 /// Options for opening a set of lease files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,7 +146,7 @@ impl Memfile {
         storage: Arc<dyn Storage>,
         live: &Path,
         options: OpenOptions,
-    ) -> Result<(Self, Vec<F::Lease>, LoadReport), OpenError> {
+    ) -> Result<(Self, Vec<Lease<F>>, LoadReport), OpenError> {
         let collected = NewestRowIntake::<F>::default();
         let (memfile, report) = Self::open_into::<F>(storage, live, options, &collected)?;
         Ok((memfile, collected.into_leases(), report))
@@ -586,7 +587,7 @@ fn thread_count(wished: usize) -> usize {
 pub fn load_file<F: LeaseFileFamily>(
     storage: &dyn Storage,
     path: &Path,
-) -> Result<(Vec<F::Lease>, LoadReport), OpenError> {
+) -> Result<(Vec<Lease<F>>, LoadReport), OpenError> {
     let missing = || std::io::Error::from(ErrorKind::NotFound);
     let file = storage
         .open_to_read(path)

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use dhcp_lease::identity::CLIENT_ID_MAX;
-use dhcp_lease::{HostName, LeaseState};
+use dhcp_lease::{HostName, Lease, LeaseState};
 
 use super::columns::LeaseFileHeader;
 use super::format::{LeaseFileFamily, RowFileFormat};
@@ -47,7 +47,7 @@ pub(crate) fn parse_row<F: LeaseFileFamily>(
     line: &[u8],
     format: &RowFileFormat,
     header: LeaseFileHeader,
-) -> Result<F::Lease, RowFault> {
+) -> Result<Lease<F>, RowFault> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     // Kea 2.2 writes control characters of a host name unescaped, but never a zero.
     if line.contains(&0) {

@@ -2,6 +2,7 @@
 //! lease, a host or a fault, and a lease that was read can be written and read again.
 
 use base::Random;
+use dhcp_lease::Lease;
 use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
@@ -66,7 +67,7 @@ pub(super) fn damage(random: &mut Random, values: &mut Vec<SqlValue>) {
     }
 }
 
-fn sample<F: SampleFamily>(random: &mut Random) -> F::Lease {
+fn sample<F: SampleFamily>(random: &mut Random) -> Lease<F> {
     F::lease(&SampleLease {
         address: random.next_u32(),
         client: random.next_u32(),
@@ -88,7 +89,7 @@ fn reads_and_writes<F: SqlFamily + SampleFamily>(random: &mut Random, layout: Ro
         damage(random, &mut values);
         let Ok(read) = F::decode(&values, layout) else { continue };
         readable += 1;
-        let written = |lease: &F::Lease| {
+        let written = |lease: &Lease<F>| {
             let mut values = Vec::new();
             F::encode(lease, layout, &mut values);
             F::decode(&values, layout)

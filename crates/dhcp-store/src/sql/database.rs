@@ -18,6 +18,7 @@ use super::sqlite::Sqlite;
 use crate::database::{Flush, KeyOctets, RoundChanges, SharedLeaseFamily};
 use crate::memfile::RowFault;
 use crate::storage::Storage;
+use dhcp_lease::Lease;
 
 /// Number of lease rows read from a table at a time.
 const PAGE_ROWS: u32 = 5000;
@@ -229,10 +230,10 @@ impl Database {
     pub fn upsert_many<F: SqlFamily>(
         &mut self,
         layout: RowLayout,
-        leases: &[F::Lease],
+        leases: &[Lease<F>],
     ) -> Result<(), SqlError> {
-        let newest: BTreeMap<F::Address, &F::Lease> =
-            leases.iter().map(|lease| (F::address(lease), lease)).collect();
+        let newest: BTreeMap<F::Address, &Lease<F>> =
+            leases.iter().map(|lease| (lease.address, lease)).collect();
         if newest.is_empty() {
             return Ok(());
         }
@@ -253,10 +254,10 @@ impl Database {
     pub fn insert_many<F: SqlFamily>(
         &mut self,
         layout: RowLayout,
-        leases: &[F::Lease],
+        leases: &[Lease<F>],
     ) -> Result<u64, SqlError> {
-        let mut sorted: Vec<&F::Lease> = leases.iter().collect();
-        sorted.sort_unstable_by_key(|lease| F::address(lease));
+        let mut sorted: Vec<&Lease<F>> = leases.iter().collect();
+        sorted.sort_unstable_by_key(|lease| lease.address);
         let table = F::table(layout);
         let mut values = Vec::with_capacity(sorted.len() * table.columns.len());
         for lease in sorted {
@@ -276,7 +277,7 @@ impl Database {
         &mut self,
         layout: RowLayout,
         addresses: &[F::Address],
-        leases: &mut Vec<F::Lease>,
+        leases: &mut Vec<Lease<F>>,
     ) -> Result<(), SqlError> {
         let sought = vec![Self::locked::<F>(layout, addresses)];
         self.find_all::<F>(layout, false, sought, &mut |_, lease| leases.push(lease)).map(drop)
@@ -311,7 +312,7 @@ impl Database {
         layout: RowLayout,
         begins: bool,
         sought: Vec<RowSearch>,
-        visit: &mut dyn FnMut(usize, F::Lease),
+        visit: &mut dyn FnMut(usize, Lease<F>),
     ) -> Result<Vec<KeyOctets>, SqlError> {
         let mut unreadable = Vec::new();
         self.driver.find(begins, &F::table(layout), sought, &mut |at, values| {
@@ -338,9 +339,9 @@ impl Database {
         changes: &RoundChanges<F>,
     ) -> Result<(), SqlError> {
         let table = F::table(layout);
-        let rows = |leases: &[F::Lease]| {
-            let mut sorted: Vec<&F::Lease> = leases.iter().collect();
-            sorted.sort_unstable_by_key(|lease| F::address(lease));
+        let rows = |leases: &[Lease<F>]| {
+            let mut sorted: Vec<&Lease<F>> = leases.iter().collect();
+            sorted.sort_unstable_by_key(|lease| lease.address);
             let mut values = Vec::with_capacity(sorted.len() * table.columns.len());
             sorted.into_iter().for_each(|lease| F::encode(lease, layout, &mut values));
             values
@@ -447,7 +448,7 @@ impl Database {
     pub fn load_all<F: SqlFamily>(
         &mut self,
         layout: RowLayout,
-        mut visit: impl FnMut(F::Lease) -> Result<(), SqlError>,
+        mut visit: impl FnMut(Lease<F>) -> Result<(), SqlError>,
     ) -> Result<SqlLoadReport, SqlError> {
         let mut loaded = SqlLoadReport::default();
         self.load_rows::<F>(layout, |row| match row {
@@ -471,7 +472,7 @@ impl Database {
     pub(super) fn load_rows<F: SqlFamily>(
         &mut self,
         layout: RowLayout,
-        mut visit: impl FnMut(Result<F::Lease, (Option<KeyOctets>, RowFault)>) -> Result<(), SqlError>,
+        mut visit: impl FnMut(Result<Lease<F>, (Option<KeyOctets>, RowFault)>) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
         let table = F::table(layout);
         let mut after: Option<SqlValue> = None;
@@ -538,12 +539,12 @@ impl Database {
 
 /// Returns the end times of `leases` with the keys of the leases that end then, one statement each;
 /// and, if there are too many end times, the other leases.
-fn renewals<F: SqlFamily>(layout: RowLayout, leases: &[F::Lease]) -> (Renewals, Vec<F::Lease>) {
+fn renewals<F: SqlFamily>(layout: RowLayout, leases: &[Lease<F>]) -> (Renewals, Vec<Lease<F>>) {
     let table = F::table(layout);
     let time = table.time();
     let at = table.columns.iter().position(|column| *column == time);
-    let mut sorted: Vec<&F::Lease> = leases.iter().collect();
-    sorted.sort_unstable_by_key(|lease| F::address(lease));
+    let mut sorted: Vec<&Lease<F>> = leases.iter().collect();
+    sorted.sort_unstable_by_key(|lease| lease.address);
     let mut groups = Renewals::new();
     let (mut others, mut values) = (Vec::new(), Vec::new());
     for lease in sorted {

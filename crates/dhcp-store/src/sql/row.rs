@@ -5,7 +5,7 @@
 //! text for a missing user context.
 
 use dhcp_lease::user_context::push_without_zeros;
-use dhcp_lease::{INFINITE_LIFETIME_S, LeaseState};
+use dhcp_lease::{INFINITE_LIFETIME_S, Lease, LeaseState};
 
 use super::driver::{SqlTable, SqlValue};
 use super::schema::Schema;
@@ -28,7 +28,7 @@ pub trait SqlFamily: LeaseFileFamily {
     fn table(layout: RowLayout) -> SqlTable;
 
     /// Appends the values of `lease` in its table, one for each column, to `values`.
-    fn encode(lease: &Self::Lease, layout: RowLayout, values: &mut Vec<SqlValue>);
+    fn encode(lease: &Lease<Self>, layout: RowLayout, values: &mut Vec<SqlValue>);
 
     /// Appends the key of `address` in the table of leases to `values`.
     fn encode_key(address: Self::Address, layout: RowLayout, values: &mut Vec<SqlValue>);
@@ -41,7 +41,7 @@ pub trait SqlFamily: LeaseFileFamily {
     /// # Errors
     ///
     /// Returns the first column that cannot be read.
-    fn decode(values: &[SqlValue], layout: RowLayout) -> Result<Self::Lease, RowFault>;
+    fn decode(values: &[SqlValue], layout: RowLayout) -> Result<Lease<Self>, RowFault>;
 }
 
 /// First and last second since 1970 that a TIMESTAMP of MariaDB 10 and MySQL can hold.
@@ -225,7 +225,7 @@ mod tests {
                 assert_eq!(values.len(), F::table(layout).columns.len());
                 assert_eq!(F::decode(&values, layout).as_ref(), Ok(&lease), "{layout:?}");
                 let mut key = Vec::new();
-                F::encode_key(<F as LeaseFileFamily>::address(&lease), layout, &mut key);
+                F::encode_key(lease.address, layout, &mut key);
                 assert_eq!(key, values[..1]);
                 // A truncated row has a different fault than one with a wrong value.
                 assert_eq!(F::decode(&values[..3], layout), Err(RowFault::ValueCount));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use dhcp_lease::Lease;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
@@ -14,7 +15,7 @@ use super::row::{RowLayout, SqlFamily, identity};
 use super::settings::SqlSettings;
 use crate::database::{
     DatabaseError, DatabaseFault, Flush, KeyOctets, LeaseDatabaseConnection, RoundChanges,
-    SharedLeaseFamily, unreadable_row_message,
+    SharedLeaseFamily, blocked_lease, unreadable_row_message,
 };
 use crate::storage::{DiskStorage, Storage};
 
@@ -96,8 +97,8 @@ impl SharedLeases {
         clients: &[F::Client],
         addresses: &[F::Address],
         locks: bool,
-        client_leases: &mut Vec<F::Lease>,
-        address_leases: &mut Vec<F::Lease>,
+        client_leases: &mut Vec<Lease<F>>,
+        address_leases: &mut Vec<Lease<F>>,
     ) -> Result<(), DatabaseError> {
         let (database, layout) = self.connected()?;
         let mut sought = sought::<F>(clients, layout);
@@ -149,7 +150,7 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
         self.flush.clone()
     }
 
-    fn load(&mut self, visit: &mut dyn FnMut(F::Lease)) -> Result<Vec<String>, DatabaseError> {
+    fn load(&mut self, visit: &mut dyn FnMut(Lease<F>)) -> Result<Vec<String>, DatabaseError> {
         let (database, layout) = self.connected()?;
         let table = F::table(layout).name;
         let now_s = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -161,7 +162,7 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
             match row {
                 Ok(lease) => {
                     if is_without_lifetime::<F>(&lease, now_s) {
-                        let address = F::address(&lease);
+                        let address = lease.address;
                         note(format!(
                             "the row of {address} in {table} has lifetime 0 and an expiry time in \
                              the future: the lease is valid until then"
@@ -173,7 +174,7 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
                 Err((Some(key), fault)) => {
                     let address = F::address_from(&key);
                     note(format!("{}: {fault}", unreadable_row_message(&address)));
-                    visit(F::blocked(address));
+                    visit(blocked_lease(address));
                 }
             }
             Ok(())
@@ -192,7 +193,7 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
     fn lock(
         &mut self,
         addresses: &[F::Address],
-        address_leases: &mut Vec<F::Lease>,
+        address_leases: &mut Vec<Lease<F>>,
     ) -> Result<(), DatabaseError> {
         let (database, layout) = self.connected()?;
         Self::map_error("read leases", database.lock_many::<F>(layout, addresses, address_leases))
@@ -201,7 +202,7 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
     fn find(
         &mut self,
         clients: &[F::Client],
-        address_leases: &mut Vec<F::Lease>,
+        address_leases: &mut Vec<Lease<F>>,
     ) -> Result<(), DatabaseError> {
         let (database, layout) = self.connected()?;
         let sought = sought::<F>(clients, layout);
@@ -210,13 +211,13 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
         Self::map_error("look for clients", read).map(drop)
     }
 
-    fn insert(&mut self, leases: &[F::Lease]) -> Result<usize, DatabaseError> {
+    fn insert(&mut self, leases: &[Lease<F>]) -> Result<usize, DatabaseError> {
         let (database, layout) = self.connected()?;
         let count = database.insert_many::<F>(layout, leases);
         Self::map_error("add leases", count).map(|count| count as usize)
     }
 
-    fn update(&mut self, leases: &[F::Lease]) -> Result<(), DatabaseError> {
+    fn update(&mut self, leases: &[Lease<F>]) -> Result<(), DatabaseError> {
         let (database, layout) = self.connected()?;
         Self::map_error("change leases", database.upsert_many::<F>(layout, leases))
     }
@@ -241,8 +242,8 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
         &mut self,
         clients: &[F::Client],
         addresses: &[F::Address],
-        client_leases: &mut Vec<F::Lease>,
-        address_leases: &mut Vec<F::Lease>,
+        client_leases: &mut Vec<Lease<F>>,
+        address_leases: &mut Vec<Lease<F>>,
     ) -> Result<(), DatabaseError> {
         self.read::<F>(clients, addresses, true, client_leases, address_leases)
     }
@@ -255,8 +256,8 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
         &mut self,
         clients: &[F::Client],
         addresses: &[F::Address],
-        client_leases: &mut Vec<F::Lease>,
-        address_leases: &mut Vec<F::Lease>,
+        client_leases: &mut Vec<Lease<F>>,
+        address_leases: &mut Vec<Lease<F>>,
     ) -> Result<(), DatabaseError> {
         self.read::<F>(clients, addresses, false, client_leases, address_leases)
     }
@@ -271,9 +272,8 @@ impl<F: SharedRows> LeaseDatabaseConnection<F> for SharedLeases {
 }
 
 /// Returns true if `lease` comes from a row with a lifetime of 0 that has not ended at `now_s`.
-fn is_without_lifetime<F: SharedLeaseFamily>(lease: &F::Lease, now_s: u64) -> bool {
-    let times = F::times(lease);
-    times.cltt_s == 0 && !times.state.is_past() && times.expires_s > now_s
+fn is_without_lifetime<F: SharedLeaseFamily>(lease: &Lease<F>, now_s: u64) -> bool {
+    lease.cltt_s == 0 && !lease.state.is_past() && lease.expires_s() > now_s
 }
 
 /// Returns the searches in the table for leases of `clients`, one for each column.

@@ -14,6 +14,7 @@ use crate::memfile::{
     Columns, LoadReport, OpenError, RowFileFormat, encode_row, load_file, newest,
 };
 use crate::storage::DiskStorage;
+use dhcp_lease::Lease;
 
 /// Number of leases that an upload writes to the table in one transaction.
 const UPLOADED_AT_ONCE: usize = 10_000;
@@ -77,7 +78,7 @@ pub fn dump<F: SqlFamily>(
     let loaded = database.load_all::<F>(layout, |lease| {
         if written.is_ok() {
             row.clear();
-            encode_row::<F>(&F::row_of(&lease), columns, &mut row);
+            encode_row::<F>(&lease.row(), columns, &mut row);
             written = file.write_all(&row);
         }
         Ok(())
@@ -115,17 +116,17 @@ pub fn upload<F: SqlFamily>(
 ) -> Result<UploadResult, TransferError> {
     let layout = database.layout()?;
     let (mut leases, file) = load_file::<F>(&DiskStorage, path).map_err(TransferError::Read)?;
-    leases.sort_unstable_by_key(|lease| F::address(lease));
+    leases.sort_unstable_by_key(|lease| lease.address);
     let mut uploaded = UploadResult { leases: 0, refused: 0, refusals: Vec::new(), file };
     // The first part is at the end, where it is taken first.
-    let mut waiting: Vec<&[F::Lease]> = leases.chunks(UPLOADED_AT_ONCE).rev().collect();
+    let mut waiting: Vec<&[Lease<F>]> = leases.chunks(UPLOADED_AT_ONCE).rev().collect();
     while let Some(part) = waiting.pop() {
         match (write::<F>(database, layout, part), part) {
             (Ok(()), _) => uploaded.leases += part.len() as u64,
             (Err(error), [lease]) if error.fault() == DatabaseFault::Data => {
                 uploaded.refused += 1;
                 if uploaded.refusals.len() < REFUSALS_MAX {
-                    let address = F::address(lease);
+                    let address = lease.address;
                     uploaded.refusals.push(format!("the lease of {address} is refused: {error}"));
                 }
             }
@@ -144,7 +145,7 @@ pub fn upload<F: SqlFamily>(
 fn write<F: SqlFamily>(
     database: &mut Database,
     layout: RowLayout,
-    leases: &[F::Lease],
+    leases: &[Lease<F>],
 ) -> Result<(), SqlError> {
     database.begin()?;
     let written = database.upsert_many::<F>(layout, leases);

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use dhcp_lease::identity::{CLIENT_ID_MAX, HARDWARE_ADDRESS_MAX};
-use dhcp_lease::v4::{Lease, LeaseState, V4};
+use dhcp_lease::v4::{Lease, LeaseClient, LeaseState, V4};
 use dhcp_lease::{ClientId, HardwareAddress, HostName};
 
 use super::driver::{Column, ColumnKind, SqlTable, SqlValue};
@@ -76,12 +76,12 @@ impl SqlFamily for V4 {
 
     fn encode(lease: &Lease, layout: RowLayout, values: &mut Vec<SqlValue>) {
         Self::encode_key(lease.address, layout, values);
-        let hardware = match lease.hardware.octets() {
+        let hardware = match lease.client.hardware.octets() {
             // Kea writes no NULL here, for a declined address either.
             [] => SqlValue::Octets(Vec::new()),
             octets => identity(octets, layout),
         };
-        let client_id = lease.client_id.as_ref().map_or(&[][..], |id| id.octets());
+        let client_id = lease.client.identifier().unwrap_or_default();
         values.extend([
             hardware,
             identity(client_id, layout),
@@ -140,12 +140,14 @@ impl SqlFamily for V4 {
         }
         Ok(Lease {
             address,
-            // The table does not have the hardware type; Kea assumes Ethernet too.
-            hardware: match hardware {
-                [] => HardwareAddress::default(),
-                octets => HardwareAddress::new(1, octets),
+            client: LeaseClient {
+                // The table does not have the hardware type; Kea assumes Ethernet too.
+                hardware: match hardware {
+                    [] => HardwareAddress::default(),
+                    octets => HardwareAddress::new(1, octets),
+                },
+                client_id: (!client_id.is_empty()).then(|| ClientId::new(client_id)),
             },
-            client_id: (!client_id.is_empty()).then(|| ClientId::new(client_id)),
             valid_lifetime_s,
             cltt_s: cltt_s(expire_s, valid_lifetime_s),
             subnet_id,
@@ -155,6 +157,7 @@ impl SqlFamily for V4 {
             state,
             user_context: user_context.into_boxed_str(),
             pool_id,
+            extra: (),
         })
     }
 }

@@ -3,7 +3,9 @@
 use std::net::Ipv6Addr;
 
 use dhcp_lease::identity::{DUID_MAX, HARDWARE_ADDRESS_MAX};
-use dhcp_lease::v6::{HardwareSource, Lease, LeaseState, Resource, ResourceKind, V6};
+use dhcp_lease::v6::{
+    HardwareSource, Lease, LeaseClient, LeaseExtra, LeaseState, Resource, ResourceKind, V6,
+};
 use dhcp_lease::{ClientId, HardwareAddress, HostName};
 
 use super::driver::{Column, ColumnKind, SqlTable, SqlValue};
@@ -59,37 +61,37 @@ impl SqlFamily for V6 {
 
     fn encode(lease: &Lease, layout: RowLayout, values: &mut Vec<SqlValue>) {
         // As in a lease file, a lease without a client is declined.
-        let is_nobodys = lease.duid.octets().is_empty();
-        let duid = if is_nobodys { &NOBODY } else { lease.duid.octets() };
+        let is_nobodys = lease.client.duid.octets().is_empty();
+        let duid = if is_nobodys { &NOBODY } else { lease.client.duid.octets() };
         let iaid = match layout.backend {
             // PostgreSQL's column has the same 32 bits, with a sign.
-            SqlDatabaseKind::Postgresql => i64::from(lease.iaid as i32),
-            SqlDatabaseKind::Mysql | SqlDatabaseKind::Sqlite => i64::from(lease.iaid),
+            SqlDatabaseKind::Postgresql => i64::from(lease.client.iaid as i32),
+            SqlDatabaseKind::Mysql | SqlDatabaseKind::Sqlite => i64::from(lease.client.iaid),
         };
         // For a lease without hardware address, Kea with PostgreSQL requires the numbers that it
         // writes itself.
-        let is_without = lease.hardware.is_empty();
+        let is_without = lease.extra.hardware.is_empty();
         let of_hardware = |value: i64| match layout.backend {
             SqlDatabaseKind::Postgresql if is_without => SqlValue::Integer(0),
             SqlDatabaseKind::Mysql | SqlDatabaseKind::Sqlite if is_without => SqlValue::Null,
             _ => SqlValue::Integer(value),
         };
-        Self::encode_key(lease.resource, layout, values);
+        Self::encode_key(lease.address, layout, values);
         values.extend([
             identity(duid, layout),
             SqlValue::Integer(i64::from(lease.valid_lifetime_s)),
             expire(lease.cltt_s, lease.valid_lifetime_s, layout),
             SqlValue::Integer(i64::from(lease.subnet_id)),
-            SqlValue::Integer(i64::from(lease.preferred_lifetime_s)),
-            SqlValue::Integer(lease.resource.kind as i64),
+            SqlValue::Integer(i64::from(lease.extra.preferred_lifetime_s)),
+            SqlValue::Integer(lease.address.kind as i64),
             SqlValue::Integer(iaid),
-            SqlValue::Integer(i64::from(lease.resource.len)),
+            SqlValue::Integer(i64::from(lease.address.len)),
             SqlValue::Integer(i64::from(lease.fqdn_fwd)),
             SqlValue::Integer(i64::from(lease.fqdn_rev)),
             text(&lease.hostname),
-            identity(lease.hardware.octets(), layout),
-            of_hardware(i64::from(lease.hardware.htype())),
-            of_hardware(lease.hardware_source as i64),
+            identity(lease.extra.hardware.octets(), layout),
+            of_hardware(i64::from(lease.extra.hardware.htype())),
+            of_hardware(lease.extra.hardware_source as i64),
             state(if is_nobodys { LeaseState::Declined } else { lease.state }, layout),
             context(&lease.user_context, layout),
         ]);
@@ -148,21 +150,18 @@ impl SqlFamily for V6 {
             return Err(RowFault::NoClient);
         }
         Ok(Lease {
-            resource,
-            duid: ClientId::new(if is_nobodys { &[] } else { duid }),
-            iaid,
+            address: resource,
+            client: LeaseClient { duid: ClientId::new(if is_nobodys { &[] } else { duid }), iaid },
             valid_lifetime_s,
-            preferred_lifetime_s,
             cltt_s: cltt_s(expire_s, valid_lifetime_s),
             subnet_id,
             pool_id,
             fqdn_fwd,
             fqdn_rev,
             hostname,
-            hardware,
-            hardware_source,
             state,
             user_context: user_context.into_boxed_str(),
+            extra: LeaseExtra { preferred_lifetime_s, hardware, hardware_source },
         })
     }
 }

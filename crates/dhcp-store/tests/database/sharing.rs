@@ -12,7 +12,9 @@ use dhcp_lease::v6::V6;
 use dhcp_lease::{LeaseStore, LeaseTable, PoolIndex, PoolSet};
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults};
-use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, SharedJournal, SharedLeaseFamily};
+use dhcp_store::database::{
+    DatabaseCore, Refusals, RoundEnd, SharedJournal, SharedLeaseFamily, blocked_lease,
+};
 use dhcp_store::log::{ShardLog, SharedLogState};
 
 const NOW: Now = Now { mono_ns: 5_000_000_000, wall_us: 1_000_000_000_000_000 };
@@ -226,7 +228,7 @@ fn a_row_that_is_not_read_is_no_free_address<F: SharedLeaseFamily + SampleFamily
     let expected = (0..BATCH).filter(|number| ![3, 17].contains(number));
     assert_eq!(server.give(0), expected.map(|number| FIRST + number).collect::<Vec<_>>());
     for address in unreadable {
-        assert_eq!(server.table.lease(address), Some(F::blocked(address)));
+        assert_eq!(server.table.lease(address), Some(blocked_lease(address)));
     }
 }
 

@@ -11,7 +11,9 @@ use dhcp_lease::contract::{Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKe
 use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use dhcp_lease::{LeaseStore, LeaseTable, PoolIndex, PoolSet, SlotOccupancy, SlotOwner};
+use dhcp_lease::{
+    LeaseStore, LeaseTable, LeaseTerms, PoolIndex, PoolSet, SlotOccupancy, SlotOwner,
+};
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::testing::{FakeConnection, FakeDatabase, FakeFaults, FakeFlush};
 use dhcp_store::database::{DatabaseCore, Refusals, RoundEnd, SharedJournal, SharedLeaseFamily};
@@ -271,7 +273,7 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
         server: usize,
         client: u32,
         slot: &SlotView<F>,
-        action: Action<F::Terms<'_>>,
+        action: Action<LeaseTerms<'_, F>>,
         expires_s: u64,
     ) -> bool {
         let server = &mut self.servers[server];
@@ -384,20 +386,19 @@ impl<F: SharedLeaseFamily + SampleFamily> DatabaseSimulation<F> {
                 continue;
             }
             let lease = leases.get(address).unwrap_or_else(|| panic!("{address} is missing"));
-            let times = F::times(lease);
             let expected = F::lease(&dhcp_lease::sample::SampleLease {
                 address: F::number(*address),
                 client,
                 valid_lifetime_s: LIFETIME_S,
-                cltt_s: times.cltt_s,
+                cltt_s: lease.cltt_s,
                 subnet_id: 1,
                 pool_id: 0,
                 hostname: "",
-                state: times.state,
+                state: lease.state,
                 user_context: "",
             });
             assert_eq!(F::client_of(lease), F::client_of(&expected), "{address} is another's");
-            assert!(times.expires_s >= until_s, "{address} ends too early");
+            assert!(lease.expires_s() >= until_s, "{address} ends too early");
         }
     }
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use dhcp_lease::sample::SampleFamily;
 use dhcp_lease::v4::{self, V4};
-use dhcp_store::database::SharedLeaseFamily;
 
 use crate::galera::SERVERS;
 
@@ -191,8 +190,8 @@ impl GaleraLedger {
         for (address, &(client, since_s)) in &state.owners {
             let stored = leases.iter().find(|lease| lease.address == *address);
             let is_same = stored.is_some_and(|lease| {
-                lease.hardware.octets() == V4::client(client).hardware.octets()
-                    && V4::times(lease).cltt_s >= since_s
+                lease.client.hardware.octets() == V4::client(client).hardware.octets()
+                    && lease.cltt_s >= since_s
             });
             assert!(
                 is_same,

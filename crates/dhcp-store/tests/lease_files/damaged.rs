@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::Random;
+use dhcp_lease::Lease;
 use dhcp_store::memfile::{OpenError, RowFileFormat, newest};
 use dhcp_store::storage::{PowerCutStorage, Storage, StorageFaults, write_all_at};
 use dhcp_store::{LoadReport, Memfile, OpenOptions};
@@ -27,13 +28,13 @@ fn seeds() -> Range<u64> {
     first..first + number("GODWIT_FUZZ_CASES", 3_000)
 }
 
-fn load<F: KeaFamily>(octets: &[u8]) -> Result<(Vec<F::Lease>, LoadReport), OpenError> {
+fn load<F: KeaFamily>(octets: &[u8]) -> Result<(Vec<Lease<F>>, LoadReport), OpenError> {
     let storage = Arc::new(PowerCutStorage::new(1, StorageFaults::default()));
     let file = storage.create(Path::new(LIVE)).expect("the disk is sound");
     write_all_at(&*file, 0, octets).expect("the disk is sound");
     let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let (_, mut leases, report) = Memfile::open::<F>(storage, Path::new(LIVE), options)?;
-    leases.sort_by_key(F::address);
+    leases.sort_by_key(|lease| lease.address);
     Ok((leases, report))
 }
 
@@ -44,7 +45,7 @@ fn header<F: KeaFamily>() -> Vec<u8> {
 }
 
 /// Checks that `leases` are equal after they were written and loaded again.
-fn assert_writable<F: KeaFamily>(leases: &[F::Lease], seed: u64) {
+fn assert_writable<F: KeaFamily>(leases: &[Lease<F>], seed: u64) {
     let text = [header::<F>(), rows_of::<F>(leases, newest::<F>())].concat();
     let (again, report) = load::<F>(&text).expect("written here");
     assert_eq!((report.bad_rows, report.rubbish_rows), (0, 0), "seed {seed}");
@@ -92,7 +93,7 @@ pub(crate) fn rows_beside_damaged_ones_load<F: KeaFamily>() {
             let number = random.below(12);
             let lease = F::lease(&mut random, number);
             let mut row = rows_of::<F>(std::slice::from_ref(&lease), newest::<F>());
-            let key = F::address(&lease);
+            let key = lease.address;
             if random.chance(1, 4) {
                 let start = 1 + row.iter().position(|&octet| octet == b',').expect("a separator");
                 let mut rest = row.split_off(start);
@@ -103,7 +104,7 @@ pub(crate) fn rows_beside_damaged_ones_load<F: KeaFamily>() {
                 row.push(b'\n');
                 damaged += 1;
                 expected.insert(key, None);
-            } else if F::is_deleted(&lease) {
+            } else if lease.is_deleted() {
                 expected.remove(&key);
             } else {
                 expected.insert(key, Some(lease));
@@ -115,7 +116,7 @@ pub(crate) fn rows_beside_damaged_ones_load<F: KeaFamily>() {
         assert!(report.bad_rows + report.rubbish_rows <= damaged, "seed {seed}: {report:?}");
         assert_writable::<F>(&leases, seed);
         let mut loaded: BTreeMap<_, _> =
-            leases.into_iter().map(|lease| (F::address(&lease), lease)).collect();
+            leases.into_iter().map(|lease| (lease.address, lease)).collect();
         for (key, lease) in expected {
             let loaded = loaded.remove(&key);
             assert!(lease.is_none() || loaded == lease, "seed {seed}: {loaded:?} {lease:?}");

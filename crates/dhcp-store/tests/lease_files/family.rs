@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use base::Random;
 use dhcp_lease::v4::{self, V4};
 use dhcp_lease::v6::{self, HardwareSource, Resource, V6};
-use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
+use dhcp_lease::{ClientId, HardwareAddress, Lease, LeaseState};
 use dhcp_store::memfile::LeaseFileFamily;
 
 const DATA: &str = "../../conformance/data";
@@ -21,10 +21,10 @@ pub(crate) trait KeaFamily: LeaseFileFamily {
     const CLIENT_MAX: u64;
 
     /// Returns the key by which Kea identifies and sorts leases.
-    fn key(lease: &Self::Lease) -> IpAddr;
+    fn key(lease: &Lease<Self>) -> IpAddr;
 
     /// Returns a lease number `number` with all values that Kea 2.2 keeps.
-    fn lease(random: &mut Random, number: u64) -> Self::Lease;
+    fn lease(random: &mut Random, number: u64) -> Lease<Self>;
 
     /// Returns the file that Kea wrote.
     fn written() -> Vec<u8> {
@@ -97,8 +97,10 @@ impl KeaFamily for V4 {
         let has_client_id = !common.is_declined && random.chance(1, 2);
         v4::Lease {
             address: Ipv4Addr::from_bits(0x0a00_0000 + number as u32),
-            hardware: common.hardware(1),
-            client_id: has_client_id.then(|| ClientId::new(common.client())),
+            client: v4::LeaseClient {
+                hardware: common.hardware(1),
+                client_id: has_client_id.then(|| ClientId::new(common.client())),
+            },
             valid_lifetime_s: common.valid_lifetime_s,
             cltt_s: common.cltt_s,
             subnet_id: common.subnet_id,
@@ -108,6 +110,7 @@ impl KeaFamily for V4 {
             state: common.state(),
             user_context: common.user_context.into(),
             pool_id: 0,
+            extra: (),
         }
     }
 }
@@ -120,7 +123,7 @@ impl KeaFamily for V6 {
     const CLIENT_MAX: u64 = 128;
 
     fn key(lease: &v6::Lease) -> IpAddr {
-        lease.resource.address.into()
+        lease.address.address.into()
     }
 
     fn lease(random: &mut Random, number: u64) -> v6::Lease {
@@ -133,21 +136,25 @@ impl KeaFamily for V6 {
         let has_hardware = !common.is_declined && random.chance(2, 3);
         let source = HardwareSource::from_number(1 << random.below(8));
         v6::Lease {
-            resource,
-            duid: ClientId::new(if common.is_declined { &[] } else { common.client() }),
-            iaid: random.next_u32(),
+            address: resource,
+            client: v6::LeaseClient {
+                duid: ClientId::new(if common.is_declined { &[] } else { common.client() }),
+                iaid: random.next_u32(),
+            },
             valid_lifetime_s: common.valid_lifetime_s,
-            preferred_lifetime_s: *random.pick(&[0, 30, u32::MAX]).unwrap(),
             cltt_s: common.cltt_s,
             subnet_id: common.subnet_id,
             pool_id: 0,
             fqdn_fwd: random.chance(1, 2),
             fqdn_rev: random.chance(1, 2),
             hostname: common.hostname.into(),
-            hardware: if has_hardware { common.hardware(6) } else { HardwareAddress::NONE },
-            hardware_source: if has_hardware { source } else { HardwareSource::Unknown },
             state: common.state(),
             user_context: common.user_context.into(),
+            extra: v6::LeaseExtra {
+                preferred_lifetime_s: *random.pick(&[0, 30, u32::MAX]).unwrap(),
+                hardware: if has_hardware { common.hardware(6) } else { HardwareAddress::NONE },
+                hardware_source: if has_hardware { source } else { HardwareSource::Unknown },
+            },
         }
     }
 

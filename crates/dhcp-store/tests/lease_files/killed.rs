@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use dhcp_lease::Lease;
 use dhcp_store::memfile::{LeaseFiles, Rotation, RowFileFormat, newest};
 use dhcp_store::storage::DiskAfterCut::{PowerFailed, ProcessDied};
 use dhcp_store::storage::{PowerCutStorage, Storage, StorageFaults, write_all_at};
@@ -33,8 +34,8 @@ fn header<F: KeaFamily>() -> Vec<u8> {
 /// the leases of the first two and of all.
 struct LeaseFileHistory<F: KeaFamily> {
     parts: [Vec<u8>; 3],
-    before: Vec<F::Lease>,
-    all: Vec<F::Lease>,
+    before: Vec<Lease<F>>,
+    all: Vec<Lease<F>>,
 }
 
 impl<F: KeaFamily> LeaseFileHistory<F> {
@@ -77,7 +78,7 @@ fn disk(seed: u64, files: &[(&str, Vec<u8>)]) -> PowerCutStorage {
 }
 
 /// Returns the leases in the files, sorted, or the reason why they do not load.
-fn opened<F: KeaFamily>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Lease>), String> {
+fn opened<F: KeaFamily>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<Lease<F>>), String> {
     let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let opened = Memfile::open::<F>(Arc::new(storage.clone()), Path::new(LIVE), options);
     let (memfile, mut leases, report) = opened.map_err(|error| error.to_string())?;
@@ -90,7 +91,7 @@ fn opened<F: KeaFamily>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Le
 
 /// Checks that the next start finds `expected`, and so does every start after that start or its
 /// cleanup was killed at any step.
-fn assert_loads<F: KeaFamily>(storage: &PowerCutStorage, expected: &[F::Lease], what: &str) {
+fn assert_loads<F: KeaFamily>(storage: &PowerCutStorage, expected: &[Lease<F>], what: &str) {
     for step in 0.. {
         let start = storage.after(ProcessDied, StorageFaults::default());
         start.cut_after(step);
@@ -223,7 +224,7 @@ pub(crate) fn kea_lfc<F: KeaFamily>(folder: &TempFolder, wrapper: &[&str]) -> Co
 }
 
 /// Returns the leases that this server finds in `folder`.
-fn loaded_from<F: KeaFamily>(folder: &TempFolder) -> Vec<F::Lease> {
+fn loaded_from<F: KeaFamily>(folder: &TempFolder) -> Vec<Lease<F>> {
     let (_, leases, report) = super::load::<F>(&folder.path().join("x"));
     assert_eq!((report.bad_rows, report.rubbish_rows), (0, 0), "{report:?}");
     leases

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use base::Random;
 use damaged::{any_file_loads_or_is_refused, rows_beside_damaged_ones_load};
+use dhcp_lease::Lease;
 use dhcp_store::memfile::{Columns, RowFileFormat, encode_row, newest};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{LoadReport, Memfile, OpenOptions};
@@ -59,7 +60,7 @@ for_both_families! {
     keas_clean_up_ends_what_ours_left,
 }
 
-fn load<F: KeaFamily>(path: &Path) -> (Memfile, Vec<F::Lease>, LoadReport) {
+fn load<F: KeaFamily>(path: &Path) -> (Memfile, Vec<Lease<F>>, LoadReport) {
     let mut opened = None;
     // A program that another test starts has the lock of a server that has ended until it runs.
     let is_open = waited_until(|| {
@@ -78,9 +79,9 @@ fn load<F: KeaFamily>(path: &Path) -> (Memfile, Vec<F::Lease>, LoadReport) {
     (memfile, leases, report)
 }
 
-fn rows_of<F: KeaFamily>(leases: &[F::Lease], columns: Columns) -> Vec<u8> {
+fn rows_of<F: KeaFamily>(leases: &[Lease<F>], columns: Columns) -> Vec<u8> {
     let mut rows = Vec::new();
-    leases.iter().for_each(|lease| encode_row::<F>(&F::row_of(lease), columns, &mut rows));
+    leases.iter().for_each(|lease| encode_row::<F>(&lease.row(), columns, &mut rows));
     rows
 }
 
@@ -215,7 +216,7 @@ fn has_kea(tool: &str) -> bool {
 }
 
 /// Returns `rows` rows about the leases of `addresses` addresses, and the leases that result.
-fn history<F: KeaFamily>(rows: u32, addresses: u64) -> (Vec<u8>, Vec<F::Lease>) {
+fn history<F: KeaFamily>(rows: u32, addresses: u64) -> (Vec<u8>, Vec<Lease<F>>) {
     let mut random = Random::from_seed(22);
     let mut text = Vec::new();
     newest::<F>().encode_header(&RowFileFormat::for_family::<F>(), &mut text);
@@ -223,10 +224,10 @@ fn history<F: KeaFamily>(rows: u32, addresses: u64) -> (Vec<u8>, Vec<F::Lease>) 
     for _ in 0..rows {
         let number = random.below(addresses);
         let lease = F::lease(&mut random, number);
-        encode_row::<F>(&F::row_of(&lease), newest::<F>(), &mut text);
+        encode_row::<F>(&lease.row(), newest::<F>(), &mut text);
         last.insert(F::key(&lease), lease);
     }
-    last.retain(|_, lease| !F::is_deleted(lease));
+    last.retain(|_, lease| !lease.is_deleted());
     (text, last.into_values().collect())
 }
 

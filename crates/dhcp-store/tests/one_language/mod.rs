@@ -14,12 +14,12 @@ use std::sync::mpsc::sync_channel;
 use base::{Now, Random};
 use dhcp_config::IncludeResolver;
 use dhcp_engine::{InFlight, Protocol, ReplySink, Shard, ShardCounters};
-use dhcp_lease::LeaseTable;
 use dhcp_lease::testing::{ManualLog, ManualStore};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
+use dhcp_lease::{Lease, LeaseTable};
 use dhcp_store::database::operation::{self, Operation};
-use dhcp_store::memfile::{LeaseFileFamily, RowFileFormat, encode_row, load_file, newest};
+use dhcp_store::memfile::{RowFileFormat, encode_row, load_file, newest};
 use dhcp_store::sql::row::RowLayout;
 use dhcp_store::sql::{Database, Schema, SharedRows, SqlDatabaseKind};
 use dhcp_store::storage::DiskStorage;
@@ -50,14 +50,14 @@ trait HostileClientFamily: Protocol + SharedRows {
 
     /// Returns `lease` at an address that clients get only by this function, a different one for
     /// each `number`.
-    fn moved(lease: Self::Lease, number: u32) -> Self::Lease;
+    fn moved(lease: Lease<Self>, number: u32) -> Lease<Self>;
 
     /// Returns `lease` as far as lease files keep it: names in lower case, no type for a hardware
     /// address without bytes, in DHCPv4 no type at all.
-    fn as_filed(lease: &Self::Lease) -> Self::Lease;
+    fn as_filed(lease: &Lease<Self>) -> Lease<Self>;
 
     /// Returns `lease` as far as a table of this layout keeps it.
-    fn as_tabled(lease: &Self::Lease, layout: RowLayout) -> Self::Lease;
+    fn as_tabled(lease: &Lease<Self>, layout: RowLayout) -> Lease<Self>;
 }
 
 struct HostileIncludeResolver;
@@ -110,7 +110,7 @@ impl<P: HostileClientFamily> HostileTestServer<P> {
     }
 
     /// Returns `count` leases, and all that were logged with them.
-    fn leases(&mut self, count: usize, random: &mut Random) -> Vec<P::Lease> {
+    fn leases(&mut self, count: usize, random: &mut Random) -> Vec<Lease<P>> {
         let (mut leases, mut reply) = (Vec::new(), None);
         for _ in 0..count as u64 * MESSAGES_MAX {
             let (octets, ingress) = P::message(random, reply.as_deref());
@@ -126,7 +126,7 @@ impl<P: HostileClientFamily> HostileTestServer<P> {
 }
 
 /// Passes leases of all configurations to `check` as they are made, some thousands at a time.
-fn all_leases<P: HostileClientFamily>(mut check: impl FnMut(Vec<P::Lease>)) -> u64 {
+fn all_leases<P: HostileClientFamily>(mut check: impl FnMut(Vec<Lease<P>>)) -> u64 {
     let cases = number("GODWIT_FUZZ_CASES", 2_400);
     let seed = number("GODWIT_SIM_SEED", 1);
     println!("seed {seed}, {cases} cases");
@@ -155,28 +155,25 @@ fn number(name: &str, default: u64) -> u64 {
 
 /// Gives every lease an address of its own: there are few clients, which get the same addresses
 /// again and again, and only the last lease of an address would be read back.
-fn apart<P: HostileClientFamily>(leases: Vec<P::Lease>) -> Vec<P::Lease> {
+fn apart<P: HostileClientFamily>(leases: Vec<Lease<P>>) -> Vec<Lease<P>> {
     let mut addresses = BTreeSet::new();
     let numbered = (0..).zip(leases);
-    let own_or_other = numbered.map(|(number, lease)| {
-        if addresses.insert(<P as LeaseFileFamily>::address(&lease)) {
-            lease
-        } else {
-            P::moved(lease, number)
-        }
-    });
+    let own_or_other =
+        numbered.map(
+            |(number, lease)| {
+                if addresses.insert(lease.address) { lease } else { P::moved(lease, number) }
+            },
+        );
     own_or_other.collect()
 }
 
 fn newest_of<P: HostileClientFamily>(
-    leases: &[P::Lease],
-    as_stored: impl Fn(&P::Lease) -> P::Lease,
-) -> BTreeMap<P::Address, P::Lease> {
-    let mut newest: BTreeMap<P::Address, P::Lease> = leases
-        .iter()
-        .map(|lease| (<P as LeaseFileFamily>::address(lease), as_stored(lease)))
-        .collect();
-    newest.retain(|_, lease| !P::is_deleted(lease));
+    leases: &[Lease<P>],
+    as_stored: impl Fn(&Lease<P>) -> Lease<P>,
+) -> BTreeMap<P::Address, Lease<P>> {
+    let mut newest: BTreeMap<P::Address, Lease<P>> =
+        leases.iter().map(|lease| (lease.address, as_stored(lease))).collect();
+    newest.retain(|_, lease| !lease.is_deleted());
     newest
 }
 
@@ -190,16 +187,16 @@ fn come_back_from_files<P: HostileClientFamily>() {
     assert!(omissions > 0, "something did not fit");
 }
 
-fn through_file<P: HostileClientFamily>(leases: &[P::Lease], path: &Path) {
+fn through_file<P: HostileClientFamily>(leases: &[Lease<P>], path: &Path) {
     let mut file = Vec::new();
     newest::<P>().encode_header(&RowFileFormat::for_family::<P>(), &mut file);
     for lease in leases {
-        encode_row::<P>(&P::row_of(lease), newest::<P>(), &mut file);
+        encode_row::<P>(&lease.row(), newest::<P>(), &mut file);
         let mut line = Vec::new();
-        operation::write::<P>(&Cause::Put, &P::row_of(lease), &mut line);
+        operation::write::<P>(&Cause::Put, &lease.row(), &mut line);
         let read = operation::read::<P>(line.strip_suffix(b"\n").unwrap());
         let Ok(Operation::Write(write)) = &read else { panic!("{lease:?}: {read:?}") };
-        if !P::is_deleted(lease) {
+        if !lease.is_deleted() {
             assert_eq!(write.lease, P::as_filed(lease));
         }
     }
@@ -208,11 +205,7 @@ fn through_file<P: HostileClientFamily>(leases: &[P::Lease], path: &Path) {
     std::fs::remove_file(path).unwrap();
     assert_eq!((loaded.1.bad_rows, loaded.1.rubbish_rows), (0, 0), "{:?}", loaded.1.errors);
     let newest = newest_of::<P>(leases, P::as_filed);
-    let read: BTreeMap<_, _> = loaded
-        .0
-        .into_iter()
-        .map(|lease| (<P as LeaseFileFamily>::address(&lease), lease))
-        .collect();
+    let read: BTreeMap<_, _> = loaded.0.into_iter().map(|lease| (lease.address, lease)).collect();
     for (address, lease) in &newest {
         assert!(read.get(address) == Some(lease), "{lease:?} is read as {:?}", read.get(address));
     }
@@ -236,7 +229,7 @@ fn come_back_from_tables<P: HostileClientFamily>(backend: SqlDatabaseKind) {
         let writers: Vec<_> = databases
             .into_iter()
             .map(|(mut database, layout)| {
-                let (sender, rounds) = sync_channel::<Arc<Vec<P::Lease>>>(WAITING_MAX);
+                let (sender, rounds) = sync_channel::<Arc<Vec<Lease<P>>>>(WAITING_MAX);
                 scope.spawn(move || {
                     for leases in rounds {
                         through_table::<P>(&mut database, layout, &leases);
@@ -257,16 +250,16 @@ fn come_back_from_tables<P: HostileClientFamily>(backend: SqlDatabaseKind) {
 fn through_table<P: HostileClientFamily>(
     database: &mut Database,
     layout: RowLayout,
-    leases: &[P::Lease],
+    leases: &[Lease<P>],
 ) {
     let written = newest_of::<P>(leases, Clone::clone);
-    let rows: Vec<P::Lease> = written.values().cloned().collect();
+    let rows: Vec<Lease<P>> = written.values().cloned().collect();
     database.begin().unwrap();
     database.upsert_many::<P>(layout, &rows).unwrap_or_else(|error| panic!("{error}: {rows:?}"));
     database.commit().unwrap();
     let mut read = BTreeMap::new();
     let loaded = database.load_all::<P>(layout, |lease| {
-        read.insert(<P as LeaseFileFamily>::address(&lease), lease);
+        read.insert(lease.address, lease);
         Ok(())
     });
     assert_eq!(loaded.unwrap().bad_rows, 0);

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use base::Random;
 use dhcp_engine::v4::{Ingress, Snapshot};
-use dhcp_lease::v4::{Lease, LeaseTable, V4};
+use dhcp_lease::v4::{Lease, LeaseClient, LeaseTable, V4};
 use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
 use dhcp_store::sql::row::RowLayout;
 use dhcp_store::sql::{Schema, SqlDatabaseKind};
@@ -74,11 +74,12 @@ impl HostileClientFamily for V4 {
     }
 
     fn as_filed(lease: &Lease) -> Lease {
-        let hardware = match lease.hardware.octets() {
+        let hardware = match lease.client.hardware.octets() {
             [] => HardwareAddress::NONE,
             octets => HardwareAddress::new(1, octets),
         };
-        Lease { hardware, hostname: lease.hostname.clone().into_lower_case(), ..lease.clone() }
+        let client = LeaseClient { hardware, ..lease.client.clone() };
+        Lease { client, hostname: lease.hostname.clone().into_lower_case(), ..lease.clone() }
     }
 
     fn as_tabled(lease: &Lease, layout: RowLayout) -> Lease {
@@ -86,15 +87,16 @@ impl HostileClientFamily for V4 {
         if layout.schema == Schema::Current {
             return filed;
         }
-        let id = filed.client_id.as_ref().map(|id| id.octets().to_vec());
-        let cut = |id: Vec<u8>| match layout.backend {
+        let cut = |id: &[u8]| match layout.backend {
             SqlDatabaseKind::Mysql => ClientId::new(&id[..id.len().min(128)]),
-            _ => ClientId::new(&id),
+            _ => ClientId::new(id),
         };
+        let client_id = filed.client.identifier().map(cut);
+        let client = LeaseClient { client_id, ..filed.client };
         let state = match filed.state {
             LeaseState::Released => LeaseState::ExpiredReclaimed,
             other => other,
         };
-        Lease { client_id: id.map(cut), state, pool_id: 0, ..filed }
+        Lease { client, state, pool_id: 0, ..filed }
     }
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 
 use base::Random;
 use dhcp_engine::v6::{Ingress, Snapshot};
-use dhcp_lease::v6::{HardwareSource, Lease, LeaseTable, Resource, ResourceKind, V6};
+use dhcp_lease::v6::{HardwareSource, Lease, LeaseClient, LeaseTable, Resource, ResourceKind, V6};
 use dhcp_lease::{ClientId, HardwareAddress, LeaseState};
 use dhcp_store::sql::row::RowLayout;
 use dhcp_store::sql::{Schema, SqlDatabaseKind};
@@ -80,22 +80,22 @@ impl HostileClientFamily for V6 {
     }
 
     fn moved(lease: Lease, number: u32) -> Lease {
-        let (first, step) = match lease.resource.kind {
-            ResourceKind::Prefix => (0x2001_0db8_4000_u128 << 80, 128 - lease.resource.len),
+        let (first, step) = match lease.address.kind {
+            ResourceKind::Prefix => (0x2001_0db8_4000_u128 << 80, 128 - lease.address.len),
             ResourceKind::Address => (0x2001_0db8_0002_u128 << 80, 0),
         };
         let address = Ipv6Addr::from_bits(first + (u128::from(number) << step));
-        Lease { resource: Resource { address, ..lease.resource }, ..lease }
+        Lease { address: Resource { address, ..lease.address }, ..lease }
     }
 
     fn as_filed(lease: &Lease) -> Lease {
-        let (hardware, hardware_source) = if lease.hardware.is_empty() {
-            (HardwareAddress::NONE, HardwareSource::Unknown)
-        } else {
-            (lease.hardware, lease.hardware_source)
-        };
+        let mut extra = lease.extra;
+        if extra.hardware.is_empty() {
+            extra.hardware = HardwareAddress::NONE;
+            extra.hardware_source = HardwareSource::Unknown;
+        }
         let hostname = lease.hostname.clone().into_lower_case();
-        Lease { hardware, hardware_source, hostname, ..lease.clone() }
+        Lease { hostname, extra, ..lease.clone() }
     }
 
     fn as_tabled(lease: &Lease, layout: RowLayout) -> Lease {
@@ -103,7 +103,7 @@ impl HostileClientFamily for V6 {
         if layout.schema == Schema::Current {
             return filed;
         }
-        let duid = filed.duid.octets();
+        let duid = filed.client.duid.octets();
         let duid = match layout.backend {
             SqlDatabaseKind::Mysql => ClientId::new(&duid[..duid.len().min(128)]),
             _ => ClientId::new(duid),
@@ -113,6 +113,7 @@ impl HostileClientFamily for V6 {
             LeaseState::Registered => LeaseState::Assigned,
             other => other,
         };
-        Lease { duid, state, pool_id: 0, ..filed }
+        let client = LeaseClient { duid, ..filed.client };
+        Lease { client, state, pool_id: 0, ..filed }
     }
 }

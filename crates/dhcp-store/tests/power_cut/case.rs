@@ -15,7 +15,7 @@ pub trait SimulatedFamily: SampleFamily + LeaseFileFamily {
     fn identity(octets: &[u8]) -> Self::Identity<'_>;
 
     /// Returns the bytes that identify the client of the lease; none for a declined one.
-    fn owner(lease: &Self::Lease) -> Vec<u8>;
+    fn owner(lease: &dhcp_lease::Lease<Self>) -> Vec<u8>;
 }
 
 impl SimulatedFamily for V4 {
@@ -32,7 +32,7 @@ impl SimulatedFamily for V4 {
     }
 
     fn owner(lease: &Lease) -> Vec<u8> {
-        lease.hardware.octets().to_vec()
+        lease.client.hardware.octets().to_vec()
     }
 }
 
@@ -50,7 +50,7 @@ impl SimulatedFamily for V6 {
         if lease.state == LeaseState::Declined {
             return Vec::new();
         }
-        let iaid = u8::try_from(lease.iaid).expect("the simulation's are small");
-        [lease.duid.octets(), &[iaid]].concat()
+        let iaid = u8::try_from(lease.client.iaid).expect("the simulation's are small");
+        [lease.client.duid.octets(), &[iaid]].concat()
     }
 }

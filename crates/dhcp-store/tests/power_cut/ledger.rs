@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dhcp_lease::LeaseState;
+use dhcp_lease::{Lease, LeaseState};
 
 use crate::power_cut::case::SimulatedFamily;
 
@@ -11,7 +11,7 @@ use crate::power_cut::case::SimulatedFamily;
 pub type RecordedLease = Option<(LeaseState, Vec<u8>, u64, u32)>;
 
 /// Returns the part of a lease that its client knows; `None` if the lease is past.
-pub fn recorded<F: SimulatedFamily>(lease: &F::Lease) -> RecordedLease {
+pub fn recorded<F: SimulatedFamily>(lease: &Lease<F>) -> RecordedLease {
     let sample = F::sample(lease);
     let recorded = (sample.state, F::owner(lease), sample.cltt_s, sample.valid_lifetime_s);
     (!sample.state.is_past()).then_some(recorded)
@@ -52,7 +52,7 @@ impl<F: SimulatedFamily> Default for PromiseLedger<F> {
 
 impl<F: SimulatedFamily> PromiseLedger<F> {
     /// Begins a life with the loaded leases, which all count as promised.
-    pub fn begin(leases: &[F::Lease]) -> Self {
+    pub fn begin(leases: &[Lease<F>]) -> Self {
         let mut ledger = Self::default();
         for lease in leases {
             let address = F::sample(lease).address;
@@ -118,7 +118,7 @@ impl<F: SimulatedFamily> PromiseLedger<F> {
 
     /// Checks that the loaded leases keep all promises: each address has the acknowledged state or
     /// a later one. An expired lease may be missing.
-    pub fn check(&self, leases: &[F::Lease], now_s: u64) -> Result<(), String> {
+    pub fn check(&self, leases: &[Lease<F>], now_s: u64) -> Result<(), String> {
         let mut loaded: BTreeMap<F::Address, RecordedLease> = BTreeMap::new();
         for lease in leases {
             let address = F::sample(lease).address;

@@ -11,7 +11,7 @@ use base::time::NS_PER_S;
 use base::{Now, Random};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use dhcp_lease::{Expiry, LeaseStore, LeaseTable, PoolSet};
+use dhcp_lease::{Expiry, Lease, LeaseStore, LeaseTable, PoolSet};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, SharedLogState};
 use dhcp_store::memfile::{Cleanup, rows_of_table};
 use dhcp_store::storage::{DiskAfterCut, PowerCutStorage, Storage, StorageFaults, write_all_at};
@@ -107,7 +107,7 @@ struct FileChangeRun<'r, F: SimulatedFamily> {
     ledger: PromiseLedger<F>,
 }
 
-fn open<F: SimulatedFamily>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<F::Lease>), String> {
+fn open<F: SimulatedFamily>(storage: &PowerCutStorage) -> Result<(Memfile, Vec<Lease<F>>), String> {
     let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let (memfile, leases, report) = Memfile::open::<F>(Arc::new(storage.clone()), live(), options)
         .map_err(|error| error.to_string())?;
@@ -123,7 +123,7 @@ impl<'r, F: SimulatedFamily> FileChangeRun<'r, F> {
         now: Now,
         storage: PowerCutStorage,
         memfile: Memfile,
-        leases: &[F::Lease],
+        leases: &[Lease<F>],
     ) -> Self {
         let table = Arc::new(LeaseTable::new(7));
         table.set_expiry(Expiry { hold_reclaimed_s: 4, ..Expiry::default() });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::time::NS_PER_MS;
 use base::{Now, Random};
-use dhcp_lease::{Expiry, LeaseStore, LeaseTable, PoolSet};
+use dhcp_lease::{Expiry, Lease, LeaseStore, LeaseTable, PoolSet};
 use dhcp_store::log::{CoreOptions, LogCore, ShardLog, SharedLogState};
 use dhcp_store::memfile::{Cleanup, rows_of_table};
 use dhcp_store::storage::{DiskAfterCut, PowerCutStorage, StorageFaults};
@@ -150,7 +150,7 @@ fn open<F: SimulatedFamily>(
     storage: &PowerCutStorage,
     now: Now,
     rules: PowerCutRules,
-) -> Result<(Memfile, Vec<F::Lease>), String> {
+) -> Result<(Memfile, Vec<Lease<F>>), String> {
     let options = OpenOptions {
         threads: 1 + (now.wall_us % 2) as usize,
         skips_flush: rules.durability == RowDurability::None,
@@ -171,7 +171,7 @@ impl<'r, F: SimulatedFamily> PowerCutSimulation<'r, F> {
         now: Now,
         storage: PowerCutStorage,
         memfile: Memfile,
-        leases: &[F::Lease],
+        leases: &[Lease<F>],
         rules: PowerCutRules,
     ) -> Self {
         let table = Arc::new(LeaseTable::new(7));

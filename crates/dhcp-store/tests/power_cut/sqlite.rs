@@ -8,7 +8,7 @@ use base::time::NS_PER_MS;
 use base::{Now, Random};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use dhcp_lease::{LeaseStore, LeaseTable, PoolSet};
+use dhcp_lease::{Lease, LeaseStore, LeaseTable, PoolSet};
 use dhcp_store::database::{
     DatabaseCore, LeaseDatabaseConnection, Refusals, RoundEnd, SharedJournal,
 };
@@ -175,7 +175,7 @@ fn settings(vfs: &str, durability: RowDurability, log_pages: u32) -> SqlSettings
     SqlSettings { durability, log_pages, ..SqlSettings::new(SqlDatabaseKind::Sqlite, name) }
 }
 
-type Opened<F> = (SharedLeases, Vec<<F as dhcp_lease::Family>::Lease>);
+type Opened<F> = (SharedLeases, Vec<Lease<F>>);
 
 fn open<F: SharedRows>(
     settings: &SqlSettings,
@@ -198,7 +198,7 @@ impl<'r, F: SimulatedFamily + SharedRows> SqliteCutSimulation<'r, F> {
         now: Now,
         disk: PowerCutStorage,
         connection: SharedLeases,
-        leases: &[F::Lease],
+        leases: &[Lease<F>],
     ) -> Self {
         let table = Arc::new(LeaseTable::new(7));
         let pools = table.configure(&[pool::<F>()], &[]);

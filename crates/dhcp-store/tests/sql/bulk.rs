@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use base::Random;
-use dhcp_lease::LeaseState;
 use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::{Resource, V6};
-use dhcp_store::memfile::LeaseFileFamily;
+use dhcp_lease::{Lease, LeaseState};
 use dhcp_store::sql::row::RowLayout;
 use dhcp_store::sql::{Database, Schema, SqlDatabaseKind, SqlError, SqlFamily, transfer};
 
@@ -17,7 +16,7 @@ pub(crate) fn leases<F: SqlFamily + SampleFamily>(
     random: &mut Random,
     count: u32,
     schema: Schema,
-) -> Vec<F::Lease> {
+) -> Vec<Lease<F>> {
     let states = if schema == Schema::Kea22 { 3 } else { 4 };
     let lease = |number: u32| {
         F::lease(&SampleLease {
@@ -36,7 +35,7 @@ pub(crate) fn leases<F: SqlFamily + SampleFamily>(
     (0..count).map(lease).collect()
 }
 
-fn all<F: SqlFamily>(database: &mut Database, layout: RowLayout) -> Vec<F::Lease> {
+fn all<F: SqlFamily>(database: &mut Database, layout: RowLayout) -> Vec<Lease<F>> {
     let mut leases = Vec::new();
     let loaded = database.load_all::<F>(layout, |lease| {
         leases.push(lease);
@@ -45,7 +44,7 @@ fn all<F: SqlFamily>(database: &mut Database, layout: RowLayout) -> Vec<F::Lease
     let loaded = loaded.unwrap();
     assert_eq!((loaded.leases, loaded.bad_rows), (leases.len() as u64, 0));
     // Tables that keep addresses as text sort them as text.
-    leases.sort_by_key(|lease| F::address(lease));
+    leases.sort_by_key(|lease| lease.address);
     leases
 }
 
@@ -67,8 +66,7 @@ fn come_and_go<F: SqlFamily + SampleFamily>(database: &mut Database) {
     assert_eq!(all::<F>(database, layout), stored);
 
     // Leases that were rolled back never existed; missing leases are not deleted.
-    let deleted: Vec<F::Address> =
-        stored.drain(100..4200).map(|lease| <F as LeaseFileFamily>::address(&lease)).collect();
+    let deleted: Vec<F::Address> = stored.drain(100..4200).map(|lease| lease.address).collect();
     database.begin().unwrap();
     database.delete_many::<F>(layout, &deleted).unwrap();
     database.roll_back().unwrap();
@@ -134,7 +132,7 @@ fn a_refused_lease_is_left_out(
     let path = databases.folder().join("refused.csv");
     transfer::dump::<V6>(one, &path).unwrap();
 
-    let deleted: Vec<_> = all::<V6>(two, to).iter().map(<V6 as LeaseFileFamily>::address).collect();
+    let deleted: Vec<_> = all::<V6>(two, to).iter().map(|lease| lease.address).collect();
     two.begin().unwrap();
     two.delete_many::<V6>(to, &deleted).unwrap();
     two.commit().unwrap();
@@ -142,7 +140,7 @@ fn a_refused_lease_is_left_out(
     let uploaded = transfer::upload::<V6>(two, &path).unwrap();
     assert_eq!((uploaded.leases, uploaded.refused), (before.len() as u64 - 1, 1));
     let refused = before.remove(row);
-    let address = <V6 as LeaseFileFamily>::address(&refused).to_string();
+    let address = refused.address.to_string();
     assert!(uploaded.refusals[0].contains(&address), "{:?}", uploaded.refusals);
     assert_eq!(all::<V6>(two, to), before);
 }
@@ -180,7 +178,7 @@ fn prefixes_are_kept(database: &mut Database) {
     let sample = &leases::<V6>(&mut Random::from_seed(1), 1, layout.schema)[0];
     let prefixes: Vec<_> = lengths
         .values()
-        .map(|&resource| dhcp_lease::v6::Lease { resource, ..sample.clone() })
+        .map(|&resource| dhcp_lease::v6::Lease { address: resource, ..sample.clone() })
         .collect();
     database.upsert_many::<V6>(layout, &prefixes).unwrap();
     let stored = all::<V6>(database, layout);

@@ -13,15 +13,12 @@ use dhcp_lease::contract_suite::StoreFactory as Contract;
 use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::{self, V4};
 use dhcp_lease::v6::{self, Resource, V6};
-use dhcp_lease::{
-    HardwareAddress, LeaseState, LeaseStore, LeaseTable, PoolIndex, PutMode, PutRefusal,
-};
+use dhcp_lease::{Lease, LeaseState, LeaseStore, LeaseTable, PoolIndex, PutMode, PutRefusal};
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::{
     DatabaseCore, LeaseDatabaseConnection, Refusals, RoundEnd, SharedJournal,
 };
 use dhcp_store::log::{ShardLog, SharedLogState};
-use dhcp_store::memfile::LeaseFileFamily;
 use dhcp_store::sql::{Schema, SharedLeases, SharedRows, SqlDatabaseKind, SqlSettings};
 
 use crate::sql::{SqlTestDatabases, open};
@@ -131,10 +128,8 @@ impl<F: SharedRows> SqlBackend<F> {
         let mut database = SharedLeases::new(lent.settings.clone());
         LeaseDatabaseConnection::<F>::connect(&mut database).unwrap();
         let mut there = Vec::new();
-        LeaseDatabaseConnection::<F>::load(&mut database, &mut |lease| {
-            there.push(F::address(&lease))
-        })
-        .unwrap();
+        LeaseDatabaseConnection::<F>::load(&mut database, &mut |lease| there.push(lease.address))
+            .unwrap();
         LeaseDatabaseConnection::<F>::delete(&mut database, &there).unwrap();
         let shards = SharedLogState::new(SHARDS, |_| {});
         let table = Arc::new(LeaseTable::new(3));
@@ -202,8 +197,8 @@ macro_rules! contract_of {
 fn a_prefix_keeps_the_address_with_its_number_from_being_leased() {
     let mut backend = SqlBackend::<V6>::new(SqlDatabaseKind::Sqlite);
     let at: Ipv6Addr = "2001:db8::".parse().unwrap();
-    let lease = |resource| v6::Lease {
-        resource,
+    let lease = |address| v6::Lease {
+        address,
         ..V6::lease(&SampleLease {
             address: 1,
             client: 1,
@@ -235,7 +230,7 @@ fn a_prefix_keeps_the_address_with_its_number_from_being_leased() {
 }
 
 /// Returns a lease of an address and a client of the same number.
-fn lease<F: SampleFamily>(number: u32, user_context: &str) -> F::Lease {
+fn lease<F: SampleFamily>(number: u32, user_context: &str) -> Lease<F> {
     F::lease(&SampleLease {
         address: 0x0a00_0000 + number,
         client: number,
@@ -264,18 +259,18 @@ fn a_lease_that_is_refused_is_alone<F: SharedRows + SampleFamily>(
         let lease = lease::<F>(number, if number == 13 { context } else { "" });
         let receipt = store.put(&lease, PutMode::Add).unwrap();
         backend_of.settle_when(number == 19);
-        let (octets, len) = F::octets_of(<F as LeaseFileFamily>::address(&lease));
+        let (octets, len) = F::octets_of(lease.address);
         assert!(number < 19 || !store.is_refused(receipt.row_epoch, &octets[..len]));
     }
-    let refused = <F as LeaseFileFamily>::address(&lease::<F>(13, ""));
+    let refused = lease::<F>(13, "").address;
     let (octets, len) = F::octets_of(refused);
     let is_refused = |epoch| store.is_refused_for_data(epoch, &octets[..len]);
     assert_eq!((1..=64).filter(|&epoch| is_refused(epoch)).count(), 1);
     assert_eq!(backend_of.table().lease(refused), None);
     assert_eq!(backend_of.core.rejections().load(Ordering::Relaxed), 1);
     let mut written = 0;
-    let mut count = |lease| {
-        assert_ne!(<F as LeaseFileFamily>::address(&lease), refused);
+    let mut count = |lease: Lease<F>| {
+        assert_ne!(lease.address, refused);
         written += 1;
     };
     LeaseDatabaseConnection::<F>::load(backend_of.core.database(), &mut count).unwrap();
@@ -299,8 +294,7 @@ fn postgresql_refuses_a_lease_alone() {
 /// address to a client, the connection stays, and a command replaces the row.
 fn a_row_that_is_no_lease_is_left_alone(backend: SqlDatabaseKind) {
     let mut backend_of = SqlBackend::<V4>::new(backend);
-    let nobodys =
-        v4::Lease { hardware: HardwareAddress::NONE, client_id: None, ..lease::<V4>(1, "") };
+    let nobodys = v4::Lease { client: v4::LeaseClient::default(), ..lease::<V4>(1, "") };
     LeaseDatabaseConnection::<V4>::update(backend_of.core.database(), &[nobodys]).unwrap();
     // The notes name it, and a server that loads it does not offer its address.
     let mut blocked = Vec::new();

@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 
 use base::Random;
-use dhcp_lease::LeaseState;
 use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
+use dhcp_lease::{Lease, LeaseState};
 use dhcp_store::database::{DatabaseFault, LeaseDatabaseConnection, RoundChanges};
-use dhcp_store::memfile::LeaseFileFamily;
 use dhcp_store::sql::{Schema, SharedLeases, SharedRows, SqlDatabaseKind, SqlSettings};
 
 use crate::sql::schema::kea_admin;
@@ -31,7 +30,7 @@ struct LeaseCountsFixture<'p, F: SharedRows> {
     schema: Schema,
     random: Random,
     shared: SharedLeases,
-    leases: BTreeMap<u32, F::Lease>,
+    leases: BTreeMap<u32, Lease<F>>,
 }
 
 impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
@@ -47,7 +46,7 @@ impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
         Self { databases, settings, family, schema, random, shared, leases: BTreeMap::new() }
     }
 
-    fn lease(&mut self, address: u32, cltt_s: u64) -> F::Lease {
+    fn lease(&mut self, address: u32, cltt_s: u64) -> Lease<F> {
         let random = &mut self.random;
         F::lease(&SampleLease {
             address,
@@ -78,7 +77,7 @@ impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
             };
             match self.random.below(3) {
                 0 => {
-                    changes.deletions.push(<F as LeaseFileFamily>::address(&stored));
+                    changes.deletions.push(stored.address);
                     self.leases.remove(&address);
                 }
                 _ => {
@@ -89,7 +88,7 @@ impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
         }
         let (mut client_leases, mut address_leases) = (Vec::new(), Vec::new());
         let addresses: Vec<F::Address> =
-            changes.updates.iter().map(<F as LeaseFileFamily>::address).collect();
+            changes.updates.iter().map(|lease| lease.address).collect();
         LeaseDatabaseConnection::<F>::begin_and_lock(
             &mut self.shared,
             &[],
@@ -119,7 +118,7 @@ impl<'p, F: SharedRows + SampleFamily> LeaseCountsFixture<'p, F> {
     fn put_beside(&mut self, number: u32) {
         let free = (1..=ADDRESSES).filter(|address| !self.leases.contains_key(address));
         let free: Vec<u32> = free.take(2).collect();
-        let leases: Vec<F::Lease> =
+        let leases: Vec<Lease<F>> =
             free.iter().map(|&address| self.lease(address, u64::from(number))).collect();
         if let [first, ..] = leases.as_slice() {
             LeaseDatabaseConnection::<F>::insert(&mut self.shared, std::slice::from_ref(first))

@@ -1,16 +1,15 @@
 //! Two servers that give the same free address at the same time, in databases that let them try.
 
-use dhcp_lease::LeaseState;
 use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
+use dhcp_lease::{Lease, LeaseState};
 use dhcp_store::database::{DatabaseFault, LeaseDatabaseConnection, RoundChanges};
-use dhcp_store::memfile::LeaseFileFamily;
 use dhcp_store::sql::{Schema, SharedLeases, SharedRows, SqlDatabaseKind, SqlSettings};
 
 use crate::sql::{SqlTestDatabases, open};
 
-fn lease<F: SampleFamily>(address: u32, client: u32) -> F::Lease {
+fn lease<F: SampleFamily>(address: u32, client: u32) -> Lease<F> {
     F::lease(&SampleLease {
         address,
         client,
@@ -29,7 +28,7 @@ fn lease<F: SampleFamily>(address: u32, client: u32) -> F::Lease {
 fn the_faster_one_has_it<F: SharedRows + SampleFamily>(settings: &SqlSettings) {
     let mut servers = [0; 2].map(|_| SharedLeases::new(settings.clone()));
     let leases = [lease::<F>(7, 1), lease::<F>(7, 2), lease::<F>(8, 2)];
-    let addresses = [&leases[0], &leases[2]].map(<F as LeaseFileFamily>::address);
+    let addresses = [&leases[0], &leases[2]].map(|lease| lease.address);
     let (mut client_leases, mut address_leases) = (Vec::new(), Vec::new());
     for server in &mut servers {
         LeaseDatabaseConnection::<F>::connect(server).unwrap();
@@ -65,7 +64,7 @@ fn the_faster_one_has_it<F: SharedRows + SampleFamily>(settings: &SqlSettings) {
     slower.write_and_commit(&changes).unwrap();
     let mut there = Vec::new();
     LeaseDatabaseConnection::<F>::load(faster, &mut |lease| there.push(lease)).unwrap();
-    there.sort_by_key(<F as LeaseFileFamily>::address);
+    there.sort_by_key(|lease| lease.address);
     assert!(there == [leases[0].clone(), leases[2].clone()]);
 }
 

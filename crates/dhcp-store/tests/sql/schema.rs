@@ -3,10 +3,10 @@
 
 use std::process::Command;
 
-use dhcp_lease::LeaseState;
 use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
+use dhcp_lease::{Lease, LeaseState};
 use dhcp_store::sql::{Schema, SchemaVersion, SqlDatabaseKind, SqlSettings};
 use testbed::database::DatabaseEngine;
 
@@ -110,7 +110,7 @@ fn tables_in_postgresql_are_like_keas() {
     is_like_keas(SqlDatabaseKind::Postgresql);
 }
 
-fn lease<F: SampleFamily>(address: u32, state: LeaseState, user_context: &str) -> F::Lease {
+fn lease<F: SampleFamily>(address: u32, state: LeaseState, user_context: &str) -> Lease<F> {
     F::lease(&SampleLease {
         address,
         client: address,

@@ -7,13 +7,12 @@ use dhcp_lease::contract::{FETCHED_ADDRESSES_MAX, Facts, FetchKeys};
 use dhcp_lease::sample::{SampleFamily, SampleLease};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
-use dhcp_lease::{LeaseState, LeaseStore, LeaseTable, PoolSet, PutMode};
+use dhcp_lease::{Lease, LeaseState, LeaseStore, LeaseTable, PoolSet, PutMode};
 use dhcp_store::DatabaseStore;
 use dhcp_store::database::{
     DatabaseCore, LeaseDatabaseConnection, Refusals, RoundEnd, SharedJournal,
 };
 use dhcp_store::log::{ShardLog, SharedLogState};
-use dhcp_store::memfile::LeaseFileFamily;
 use dhcp_store::sql::{Schema, SharedLeases, SharedRows, SqlDatabaseKind, SqlSettings};
 
 use crate::sql::wire::{WireCounters, WireCounts};
@@ -68,7 +67,7 @@ impl<F: SharedRows + SampleFamily> DatabaseTripsFixture<F> {
                 user_context: "",
             })
         };
-        let leases: Vec<F::Lease> = (1..=LEASES).map(lease).collect();
+        let leases: Vec<Lease<F>> = (1..=LEASES).map(lease).collect();
         for lease in &leases {
             self.store.put(lease, PutMode::Force).unwrap();
         }
@@ -76,7 +75,7 @@ impl<F: SharedRows + SampleFamily> DatabaseTripsFixture<F> {
         let mut there = Vec::new();
         LeaseDatabaseConnection::<F>::load(self.core.database(), &mut |lease| there.push(lease))
             .unwrap();
-        there.sort_by_key(<F as LeaseFileFamily>::address);
+        there.sort_by_key(|lease| lease.address);
         assert!(there == leases, "the leases are there as they were written");
         counts
     }

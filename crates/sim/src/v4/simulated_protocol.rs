@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use base::Random;
 use dhcp_engine::v4::{Destination, Ingress, Snapshot};
-use dhcp_lease::v4::{Lease, LeaseState, LeaseTable, V4};
+use dhcp_lease::v4::{Lease, LeaseTable, V4};
 use dhcp_wire::v4::{Message, MessageType};
 
 use super::client::{RELAY, SERVER, SimulatedClient4, SimulatedClientLink};
@@ -125,14 +125,9 @@ impl SimulatedProtocol for V4 {
         SimulatedClient4::index_of(identity.hardware.octets())
     }
 
-    fn stored(lease: &Lease) -> Option<(LeaseOwner, Ipv4Addr, u64)> {
-        let client = SimulatedClient4::index_of(lease.hardware.octets().get(..6)?);
-        let owner = LeaseOwner { client, association: 0 };
-        (lease.state == LeaseState::Assigned).then(|| (owner, lease.address, lease.expires_s()))
-    }
-
-    fn address(lease: &Lease) -> Ipv4Addr {
-        lease.address
+    fn owner(lease: &Lease) -> Option<LeaseOwner> {
+        let client = SimulatedClient4::index_of(lease.client.hardware.octets().get(..6)?);
+        Some(LeaseOwner { client, association: 0 })
     }
 }
 

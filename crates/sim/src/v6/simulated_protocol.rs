@@ -4,7 +4,7 @@ use std::net::{Ipv6Addr, SocketAddrV6};
 
 use base::Random;
 use dhcp_engine::v6::{Ingress, Snapshot};
-use dhcp_lease::v6::{IaIdentity, Lease, LeaseState, LeaseTable, Resource, ResourceKind, V6};
+use dhcp_lease::v6::{IaIdentity, Lease, LeaseTable, Resource, ResourceKind, V6};
 use dhcp_wire::v6::{MessageType, Packet};
 
 use super::client::{RELAY, SERVER_DUID, SimulatedClient6, granted};
@@ -113,14 +113,9 @@ impl SimulatedProtocol for V6 {
         SimulatedClient6::index_of(identity.duid).expect("only clients of this world ask")
     }
 
-    fn stored(lease: &Lease) -> Option<(LeaseOwner, Resource, u64)> {
-        let client = SimulatedClient6::index_of(lease.duid.octets())?;
-        let owner = owner(client, lease.resource.kind, lease.iaid);
-        (lease.state == LeaseState::Assigned).then(|| (owner, lease.resource, lease.expires_s()))
-    }
-
-    fn address(lease: &Lease) -> Resource {
-        lease.resource
+    fn owner(lease: &Lease) -> Option<LeaseOwner> {
+        let client = SimulatedClient6::index_of(lease.client.duid.octets())?;
+        Some(owner(client, lease.address.kind, lease.client.iaid))
     }
 }
 

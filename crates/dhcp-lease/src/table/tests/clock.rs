@@ -5,7 +5,7 @@ use base::{Now, Random};
 
 use super::super::LeaseTable;
 use super::audit::audit;
-use super::{SECOND_NS, START, change, commit, for_both_families, lease_for, slot};
+use super::{CommitEpochs, SECOND_NS, START, change, commit, for_both_families, lease_for, slot};
 use crate::contract::{CommitRefusal, SlotOccupancy};
 use crate::sample::SampleFamily;
 
@@ -154,6 +154,7 @@ fn a_transaction_that_a_step_interrupts_begins_again() {
     let after = stepped(now, 3_600);
     table.sweep(after, 0, 1);
     let renewal = change::<V4>(1, &mine, lease_for::<V4>(LIFETIME_S));
-    let refused = table.apply(after, &[renewal], 1, 0, &mut |_| {});
+    let epochs = CommitEpochs { row_epoch: 1, settled_epoch: 0 };
+    let refused = table.apply(after, &[renewal], epochs, &mut |_| {});
     assert_eq!(refused, Err(CommitRefusal::Stale));
 }

@@ -6,7 +6,7 @@ use base::Random;
 
 use super::super::{LeaseTable, Usage};
 use super::audit::audit;
-use super::{START, change, commit, for_both_families, lease_for, slot};
+use super::{SETTLED, START, change, commit, for_both_families, lease_for, slot};
 use crate::contract::{Action, SlotOccupancy};
 use crate::lease::LeaseState;
 use crate::sample::{SampleFamily, SampleLease};
@@ -101,7 +101,7 @@ fn a_renewal_keeps_what_only_the_file_knew<F: SampleFamily>() {
         let current = slot(&table, &pools, START, 0x0a00_0000).unwrap();
         let action = Action::Lease(F::terms(10, 2, hostname));
         let changes = [change(number, &current, action)];
-        table.apply(now, &changes, 0, 0, &mut |row| rows.push(F::to_lease(&row))).unwrap();
+        table.apply(now, &changes, SETTLED, &mut |row| rows.push(row.to_lease())).unwrap();
     }
     let renewed =
         SampleLease { valid_lifetime_s: 10, subnet_id: 2, pool_id: 0, hostname: "other", ..loaded };
@@ -124,8 +124,8 @@ fn a_released_row_names_the_client_that_releases<F: SampleFamily>() {
     let mut rows = Vec::new();
     let now = START.after_ns(7_000_000_000);
     table
-        .apply(now, &[change(1, &leased, Action::Release)], 0, 0, &mut |row| {
-            rows.push(F::to_lease(&row));
+        .apply(now, &[change(1, &leased, Action::Release)], SETTLED, &mut |row| {
+            rows.push(row.to_lease());
         })
         .unwrap();
     let row = F::sample(&rows[0]);

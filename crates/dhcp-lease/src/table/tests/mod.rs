@@ -20,19 +20,23 @@ mod wheel;
 use base::Now;
 
 use super::LeaseTable;
+use super::commit_epochs::CommitEpochs;
 use crate::contract::{
     Action, Change, CommitRefusal, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, Receipt, SlotView,
 };
 use crate::family::{Family, PoolIndex};
+use crate::lease::LeaseTerms;
 use crate::pool::PoolSet;
 use crate::sample::SampleFamily;
 
 const START: Now = Now { mono_ns: 1_000_000_000, wall_us: 1_700_000_000_000_000 };
 const SECOND_NS: u64 = 1_000_000_000;
+/// Epochs of a change whose lease row is settled at once.
+const SETTLED: CommitEpochs = CommitEpochs { row_epoch: 0, settled_epoch: 0 };
 
-type ActionOf<F> = Action<<F as Family>::Terms<'static>>;
+type ActionOf<F> = Action<LeaseTerms<'static, F>>;
 type ChangeBy<F> =
-    Change<<F as Family>::Identity<'static>, <F as Family>::Address, <F as Family>::Terms<'static>>;
+    Change<<F as Family>::Identity<'static>, <F as Family>::Address, LeaseTerms<'static, F>>;
 
 /// Makes a test for each family of functions that are generic over it.
 macro_rules! for_both_families {
@@ -113,5 +117,5 @@ fn commit<F: SampleFamily>(
     slot: &SlotView<F>,
     action: ActionOf<F>,
 ) -> Result<Receipt, CommitRefusal> {
-    table.apply(now, &[change(who, slot, action)], 0, 0, &mut |_| {})
+    table.apply(now, &[change(who, slot, action)], SETTLED, &mut |_| {})
 }

@@ -5,7 +5,7 @@ use base::Random;
 use crate::sample::{SampleFamily, SampleLease};
 use crate::v4::{self, V4};
 use crate::v6::{self, IaIdentity, ResourceKind, V6};
-use crate::{ClientId, HardwareAddress, Identity};
+use crate::{ClientId, HardwareAddress, Identity, Lease};
 
 /// Family with clients in numbers small enough to meet again.
 pub(super) trait Modelled: SampleFamily {
@@ -14,7 +14,7 @@ pub(super) trait Modelled: SampleFamily {
 
     fn who(random: &mut Random) -> Self::Who;
     fn identity<'a>(who: Self::Who) -> Self::Identity<'a>;
-    fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> Self::Lease;
+    fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> Lease<Self>;
     /// Returns true if both have the same identities.
     fn is_same(theirs: Self::Who, who: Self::Who) -> bool;
     /// Returns true if a slot of `theirs` belongs to `who`.
@@ -63,7 +63,8 @@ impl Modelled for V4 {
 
     fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> v4::Lease {
         let Identity { hardware, client_id, .. } = Self::identity(who);
-        v4::Lease { hardware, client_id: client_id.map(ClientId::new), ..Self::lease(sample) }
+        let client = v4::LeaseClient { hardware, client_id: client_id.map(ClientId::new) };
+        v4::Lease { client, ..Self::lease(sample) }
     }
 
     fn is_same(theirs: Self::Who, who: Self::Who) -> bool {
@@ -102,7 +103,8 @@ impl Modelled for V6 {
 
     fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> v6::Lease {
         let IaIdentity { duid, iaid, .. } = Self::identity(who);
-        v6::Lease { duid: ClientId::new(duid), iaid, ..Self::lease(sample) }
+        let client = v6::LeaseClient { duid: ClientId::new(duid), iaid };
+        v6::Lease { client, ..Self::lease(sample) }
     }
 
     fn is_same(theirs: Self::Who, who: Self::Who) -> bool {

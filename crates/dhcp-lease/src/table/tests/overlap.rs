@@ -9,7 +9,7 @@ use base::{Now, Random};
 use super::super::commit_epochs::CommitEpochs;
 use super::super::table_family::SlotNumberMap as _;
 use super::super::{LeaseTable, STRIPES};
-use super::{SECOND_NS, START};
+use super::{SECOND_NS, SETTLED, START};
 use crate::contract::{
     Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, PutMode, PutRefusal, SlotOccupancy,
 };
@@ -17,7 +17,7 @@ use crate::family::PoolIndex;
 use crate::lease::LeaseState;
 use crate::pool::{Allocator, PoolSet};
 use crate::sample::{SampleFamily as _, SampleLease};
-use crate::v6::{IaIdentity, Lease, PoolSpec, Resource, ResourceKind, SlotView, V6};
+use crate::v6::{IaIdentity, Lease, LeaseTerms, PoolSpec, Resource, ResourceKind, SlotView, V6};
 
 /// Prefix length of the region that all resources lie in.
 const REGION_LEN: u8 = 114;
@@ -133,7 +133,7 @@ impl OverlapFixture {
         self.pools = self.table.configure(&pools, &self.reserved);
     }
 
-    fn action(&mut self) -> Action<<V6 as crate::Family>::Terms<'static>> {
+    fn action(&mut self) -> Action<LeaseTerms<'static>> {
         match self.random.below(3) {
             0 => Action::Hold { deadline_ns: self.now.mono_ns + 5 * SECOND_NS, subnet_id: 1 },
             _ => {
@@ -147,7 +147,7 @@ impl OverlapFixture {
         let action = self.action();
         let (address, expected_version) = (slot.address, slot.version);
         let change = Change { identity, address, expected_version, action };
-        self.table.apply(self.now, &[change], 0, 0, &mut |_| {}).is_ok()
+        self.table.apply(self.now, &[change], SETTLED, &mut |_| {}).is_ok()
     }
 
     /// Requests, as a client, a resource of its own choice.
@@ -181,7 +181,7 @@ impl OverlapFixture {
             let (address, expected_version) = (slot.address, slot.version);
             changes.push(Change { identity, address, expected_version, action });
         }
-        let _ = self.table.apply(self.now, &changes, 0, 0, &mut |_| {});
+        let _ = self.table.apply(self.now, &changes, SETTLED, &mut |_| {});
     }
 
     /// Renews or releases a client's own resource.
@@ -196,7 +196,9 @@ impl OverlapFixture {
                     let (address, expected_version) = (slot.address, slot.version);
                     let action = Action::Release;
                     let change = Change { identity, address, expected_version, action };
-                    self.table.apply(self.now, &[change], 0, 0, &mut |_| {}).expect("it is leased");
+                    self.table
+                        .apply(self.now, &[change], SETTLED, &mut |_| {})
+                        .expect("it is leased");
                 }
             }
         }
@@ -248,7 +250,7 @@ impl OverlapFixture {
             state: LeaseState::Assigned,
             user_context: "",
         };
-        Lease { resource, ..V6::lease(&sample) }
+        Lease { address: resource, ..V6::lease(&sample) }
     }
 
     /// Adds, replaces or deletes a lease, as an operator.

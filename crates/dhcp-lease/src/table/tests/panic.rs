@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::super::LeaseTable;
-use super::{START, candidate, change, for_both_families, lease_for};
+use super::{CommitEpochs, START, candidate, change, for_both_families, lease_for};
 use crate::sample::SampleFamily;
 
 for_both_families! {
@@ -17,7 +17,8 @@ fn a_table_in_which_a_change_panicked_is_not_sound<F: SampleFamily>() {
     let free = candidate(&table, &pools, START, 1).unwrap();
     let lease = [change(1, &free, lease_for::<F>(600))];
     assert!(table.is_sound());
-    let change = || table.apply(START, &lease, 1, 0, &mut |_| panic!("a mistake"));
+    let epochs = CommitEpochs { row_epoch: 1, settled_epoch: 0 };
+    let change = || table.apply(START, &lease, epochs, &mut |_| panic!("a mistake"));
     assert!(catch_unwind(AssertUnwindSafe(change)).is_err());
     assert!(!table.is_sound());
 }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use base::Random;
 
 use super::audit::audit;
-use super::{START, commit, lease_for};
+use super::{SETTLED, START, commit, lease_for};
 use crate::contract::{Action, FETCHED_ADDRESSES_MAX, FetchKeys, SlotOccupancy};
 use crate::family::PoolIndex;
 use crate::lease::LeaseState;
@@ -71,7 +71,7 @@ pub(super) fn load(table: &LeaseTable, resource: Resource, who: u32) {
         state: LeaseState::Assigned,
         user_context: "",
     };
-    table.load(Lease { resource, ..V6::lease(&sample) });
+    table.load(Lease { address: resource, ..V6::lease(&sample) });
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn every_resource_is_given_once_whatever_was_there_before() {
                     change.identity.kind = slot.address.kind;
                     change
                 });
-                table.apply(START, &changes, 0, 0, &mut |_| {}).unwrap();
+                table.apply(START, &changes, SETTLED, &mut |_| {}).unwrap();
             }
         }
         let pooled = specs.iter().flat_map(|spec| {

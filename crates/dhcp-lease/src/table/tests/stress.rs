@@ -8,7 +8,7 @@ use base::{Now, Random};
 
 use super::super::LeaseTable;
 use super::audit::audit;
-use super::{SECOND_NS, START, for_both_families, lease_for};
+use super::{CommitEpochs, SECOND_NS, START, for_both_families, lease_for};
 use crate::contract::{
     Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, SlotOccupancy, SlotOwner,
 };
@@ -99,9 +99,10 @@ impl<F: SampleFamily> StressFixture<F> {
         let (address, expected_version) = (slot.address, slot.version);
         let identity = F::client(who);
         let changes = [Change { identity, address, expected_version, action }];
-        let outcome = self.table.apply(now, &changes, epoch, settled, &mut |row| {
+        let epochs = CommitEpochs { row_epoch: epoch, settled_epoch: settled };
+        let outcome = self.table.apply(now, &changes, epochs, &mut |row| {
             // Another thread may have reclaimed the last lease by a later clock.
-            self.ledger.note(&F::sample(&F::to_lease(&row)), self.now());
+            self.ledger.note(&F::sample(&row.to_lease()), self.now());
         });
         if outcome.is_ok()
             && matches!(action, Action::Decline { .. })

@@ -4,7 +4,10 @@ use base::{Now, Random};
 
 use super::super::LeaseTable;
 use super::audit::audit;
-use super::{SECOND_NS, START, candidate_at, change, commit, for_both_families, lease_for, slot};
+use super::{
+    CommitEpochs, SECOND_NS, START, candidate_at, change, commit, for_both_families, lease_for,
+    slot,
+};
 use crate::contract::{Action, SlotOccupancy};
 use crate::lease::INFINITE_LIFETIME_S;
 use crate::sample::SampleFamily;
@@ -130,12 +133,14 @@ fn what_was_released_does_not_wait_for_the_wheel<F: SampleFamily>() {
     for (epoch, address) in (1..).zip([FIRST + 77, FIRST + 8_000, FIRST + 4_001]) {
         let leased = slot(&table, &pools, START, address).unwrap();
         let released = [change(address, &leased, Action::Release)];
-        table.apply(START, &released, epoch, epoch - 1, &mut |_| {}).unwrap();
+        let unsettled = CommitEpochs { row_epoch: epoch, settled_epoch: epoch - 1 };
+        table.apply(START, &released, unsettled, &mut |_| {}).unwrap();
         assert!(candidate_at(&table, &pools, START, epoch - 1, 9_999).is_none());
         let offered = candidate_at(&table, &pools, START, epoch, address).unwrap();
         assert_eq!(offered.address, F::address(address));
         let leased = [change(address, &offered, lease_for::<F>(43_200))];
-        table.apply(START, &leased, epoch, epoch, &mut |_| {}).unwrap();
+        let settled = CommitEpochs { row_epoch: epoch, settled_epoch: epoch };
+        table.apply(START, &leased, settled, &mut |_| {}).unwrap();
     }
 }
 

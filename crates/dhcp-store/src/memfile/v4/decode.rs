@@ -1,7 +1,7 @@
 //! Parser of DHCPv4 lease file rows.
 
 use dhcp_lease::identity::HARDWARE_ADDRESS_MAX;
-use dhcp_lease::v4::{Lease, LeaseState};
+use dhcp_lease::v4::{Lease, LeaseClient, LeaseState};
 use dhcp_lease::{ClientId, HardwareAddress};
 
 use super::super::plain::PlainRow;
@@ -30,11 +30,13 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
     }
     Ok(Lease {
         address,
-        hardware: match hardware.octets() {
-            [] => HardwareAddress::default(),
-            octets => HardwareAddress::new(1, octets),
+        client: LeaseClient {
+            hardware: match hardware.octets() {
+                [] => HardwareAddress::default(),
+                octets => HardwareAddress::new(1, octets),
+            },
+            client_id: (!client_id.is_empty()).then(|| ClientId::new(client_id.octets())),
         },
-        client_id: (!client_id.is_empty()).then(|| ClientId::new(client_id.octets())),
         valid_lifetime_s,
         cltt_s: expire_s.saturating_sub(u64::from(valid_lifetime_s)),
         subnet_id,
@@ -44,6 +46,7 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
         state,
         user_context: user_context.into_boxed_str(),
         pool_id,
+        extra: (),
     })
 }
 
@@ -67,8 +70,14 @@ pub(super) fn parse_plain(row: &mut PlainRow<'_>) -> Option<Lease> {
     }
     Some(Lease {
         address,
-        hardware: if hardware.is_empty() { HardwareAddress::NONE } else { hardware.hardware(1)? },
-        client_id: (!client_id.is_empty()).then(|| client_id.client_id()),
+        client: LeaseClient {
+            hardware: if hardware.is_empty() {
+                HardwareAddress::NONE
+            } else {
+                hardware.hardware(1)?
+            },
+            client_id: (!client_id.is_empty()).then(|| client_id.client_id()),
+        },
         valid_lifetime_s,
         cltt_s: expire_s.saturating_sub(u64::from(valid_lifetime_s)),
         subnet_id,
@@ -78,6 +87,7 @@ pub(super) fn parse_plain(row: &mut PlainRow<'_>) -> Option<Lease> {
         state,
         user_context,
         pool_id,
+        extra: (),
     })
 }
 
@@ -87,7 +97,6 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::memfile::LeaseFileFamily;
     use crate::memfile::columns::LeaseFileHeader;
     use crate::memfile::value::parse_row;
     use crate::memfile::{RowFileFormat, encode_row, newest};
@@ -151,8 +160,10 @@ mod tests {
         );
         let expected = Lease {
             address: Ipv4Addr::new(10, 0, 0, 1),
-            hardware: HardwareAddress::new(1, &[2, 0, 0, 0, 0, 10]),
-            client_id: Some(ClientId::new(&[1, 0xab])),
+            client: LeaseClient {
+                hardware: HardwareAddress::new(1, &[2, 0, 0, 0, 0, 10]),
+                client_id: Some(ClientId::new(&[1, 0xab])),
+            },
             valid_lifetime_s: u32::MAX,
             cltt_s: 1_795_293_793,
             subnet_id: 7,
@@ -162,6 +173,7 @@ mod tests {
             state: LeaseState::Released,
             user_context: "{ \"a\": 1 }".into(),
             pool_id: 5,
+            extra: (),
         };
         assert_eq!(lease, Ok(expected));
     }
@@ -175,8 +187,10 @@ mod tests {
             let client_id = &octets[..random.below(256) as usize];
             let lease = Lease {
                 address: Ipv4Addr::from_bits(random.next_u32()),
-                hardware: HardwareAddress::new(1, &octets[..1 + random.below(20) as usize]),
-                client_id: (!client_id.is_empty()).then(|| ClientId::new(client_id)),
+                client: LeaseClient {
+                    hardware: HardwareAddress::new(1, &octets[..1 + random.below(20) as usize]),
+                    client_id: (!client_id.is_empty()).then(|| ClientId::new(client_id)),
+                },
                 valid_lifetime_s: random.next_u32(),
                 cltt_s: u64::from(random.next_u32()),
                 subnet_id: random.next_u32(),
@@ -186,9 +200,10 @@ mod tests {
                 state: LeaseState::from_number(random.below(4) as u8).unwrap(),
                 user_context: "{ \"name\": \"ä,&\" }".into(),
                 pool_id: random.next_u32(),
+                extra: (),
             };
             let mut line = Vec::new();
-            encode_row::<V4>(&V4::row_of(&lease), newest::<V4>(), &mut line);
+            encode_row(&lease.row(), newest::<V4>(), &mut line);
             assert_eq!(
                 parse_row::<V4>(line.strip_suffix(b"\n").unwrap(), FORMAT, header()),
                 Ok(lease)

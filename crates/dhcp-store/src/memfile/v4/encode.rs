@@ -1,28 +1,9 @@
 //! Writer of DHCPv4 lease file rows: one lease as a line of text, without allocation.
 
-use dhcp_lease::v4::{Lease, LeaseState, RowView};
+use dhcp_lease::v4::{LeaseState, RowView};
 
 use super::super::columns::Columns;
 use super::super::line::RowLineWriter;
-
-/// Returns all values of a DHCPv4 lease as a row.
-#[must_use]
-pub(super) fn row_of(lease: &Lease) -> RowView<'_> {
-    RowView {
-        address: lease.address,
-        hardware: &lease.hardware,
-        client_id: lease.client_id.as_ref().map(|client_id| client_id.octets()),
-        valid_lifetime_s: lease.valid_lifetime_s,
-        cltt_s: lease.cltt_s,
-        subnet_id: lease.subnet_id,
-        fqdn_fwd: lease.fqdn_fwd,
-        fqdn_rev: lease.fqdn_rev,
-        hostname: &lease.hostname,
-        state: lease.state,
-        user_context: &lease.user_context,
-        pool_id: lease.pool_id,
-    }
-}
 
 /// Maximum number of bytes of a DHCPv4 row's columns of bounded width, separators included: address
 /// 16, lifetime 11, expiry 21, subnet 11, flags 4, state 2, pool 11, and 4 for the separators of
@@ -31,17 +12,18 @@ const BOUNDED_MAX: usize = 80;
 
 /// Returns the maximum number of bytes that the DHCPv4 row `row` takes.
 pub(super) fn most(row: &RowView<'_>) -> usize {
+    let client_id = row.client.identifier().unwrap_or_default();
     BOUNDED_MAX
-        + 3 * (row.hardware.octets().len() + row.client_id.unwrap_or_default().len())
+        + 3 * (row.client.hardware.octets().len() + client_id.len())
         + 5 * (row.hostname.len() + row.user_context.len())
 }
 
 /// Fills `line` with the values of the DHCPv4 row `row`. The column `expire` is the sum of cltt and
 /// lifetime also for an infinite lifetime, as in Kea.
 pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut RowLineWriter<'_>) {
-    let client_id = row.client_id.unwrap_or_default();
+    let client_id = row.client.identifier().unwrap_or_default();
     line.address4(row.address);
-    line.colon_hex(row.hardware.octets());
+    line.colon_hex(row.client.hardware.octets());
     line.colon_hex(client_id);
     line.decimal(u64::from(row.valid_lifetime_s));
     line.decimal(row.cltt_s.saturating_add(u64::from(row.valid_lifetime_s)));
@@ -63,7 +45,8 @@ pub(super) fn fill(row: &RowView<'_>, columns: Columns, line: &mut RowLineWriter
 /// Returns the lease state to write for a DHCPv4 row. Kea throws away a row without any client
 /// unless it is of a declined lease, so the deletion of such a lease has the state declined.
 fn state(row: &RowView<'_>) -> LeaseState {
-    let is_nobodys = row.hardware.is_empty() && row.client_id.is_none_or(<[u8]>::is_empty);
+    let is_nobodys =
+        row.client.hardware.is_empty() && row.client.identifier().is_none_or(<[u8]>::is_empty);
     if is_nobodys && row.valid_lifetime_s == 0 { LeaseState::Declined } else { row.state }
 }
 
@@ -71,23 +54,23 @@ fn state(row: &RowView<'_>) -> LeaseState {
 mod tests {
     use std::sync::LazyLock;
 
-    use dhcp_lease::HardwareAddress;
-
-    use dhcp_lease::v4::V4;
+    use dhcp_lease::v4::{LeaseClient, V4};
+    use dhcp_lease::{ClientId, HardwareAddress};
     use std::net::Ipv4Addr;
 
     use super::*;
     use crate::memfile::{encode_row, newest};
 
-    static CLIENT: LazyLock<HardwareAddress> =
-        LazyLock::new(|| HardwareAddress::new(1, &[0, 0x0c, 1, 2, 3, 0x0a]));
-    static NOBODY: LazyLock<HardwareAddress> = LazyLock::new(HardwareAddress::default);
+    static CLIENT: LazyLock<LeaseClient> = LazyLock::new(|| LeaseClient {
+        hardware: HardwareAddress::new(1, &[0, 0x0c, 1, 2, 3, 0x0a]),
+        client_id: Some(ClientId::new(&[1, 0, 0x0c, 1, 2, 3, 0x0a])),
+    });
+    static NOBODY: LazyLock<LeaseClient> = LazyLock::new(LeaseClient::default);
 
     fn row<'a>() -> RowView<'a> {
         RowView {
             address: Ipv4Addr::new(10, 9, 1, 231),
-            hardware: &CLIENT,
-            client_id: Some(&[1, 0, 0x0c, 1, 2, 3, 0x0a]),
+            client: &CLIENT,
             valid_lifetime_s: 3600,
             cltt_s: 1_795_293_786,
             subnet_id: 7,
@@ -97,6 +80,7 @@ mod tests {
             state: LeaseState::Assigned,
             user_context: "",
             pool_id: 0,
+            extra: (),
         }
     }
 
@@ -113,8 +97,7 @@ mod tests {
             "10.9.1.231,00:0c:01:02:03:0a,01:00:0c:01:02:03:0a,3600,1795297386,7,0,1,host1,0,,0\n";
         assert_eq!(text(&row(), newest::<V4>()), expected);
         let infinite = RowView {
-            hardware: &NOBODY,
-            client_id: None,
+            client: &NOBODY,
             valid_lifetime_s: u32::MAX,
             cltt_s: 1_795_293_793,
             hostname: "a,b&c\u{ff}\n",
@@ -129,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_deleted_lease_of_nobody_is_a_declined_one() {
-        let deleted = RowView { hardware: &NOBODY, client_id: None, valid_lifetime_s: 0, ..row() };
+        let deleted = RowView { client: &NOBODY, valid_lifetime_s: 0, ..row() };
         let expected = "10.9.1.231,,,0,1795293786,7,0,1,host1,1,,0\n";
         assert_eq!(text(&deleted, newest::<V4>()), expected);
     }
@@ -140,8 +123,10 @@ mod tests {
         let name = "\u{1}".repeat(255);
         let longest = RowView {
             address: Ipv4Addr::BROADCAST,
-            hardware: &HardwareAddress::new(1, &octets),
-            client_id: Some(&octets),
+            client: &LeaseClient {
+                hardware: HardwareAddress::new(1, &octets),
+                client_id: Some(ClientId::new(&octets)),
+            },
             cltt_s: u64::MAX,
             valid_lifetime_s: u32::MAX,
             subnet_id: u32::MAX,

@@ -48,19 +48,7 @@ impl LeaseFileFamily for V4 {
         decode::parse_plain(row)
     }
 
-    fn row_of(lease: &Lease) -> RowView<'_> {
-        encode::row_of(lease)
-    }
-
-    fn address(lease: &Lease) -> Ipv4Addr {
-        lease.address
-    }
-
     fn low_octet(address: Ipv4Addr) -> u8 {
         address.octets()[3]
-    }
-
-    fn is_deleted(lease: &Lease) -> bool {
-        lease.valid_lifetime_s == 0
     }
 }

@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use dhcp_lease::identity::{DUID_MAX, HARDWARE_ADDRESS_MAX};
-use dhcp_lease::v6::{HardwareSource, Lease, LeaseState, Resource};
+use dhcp_lease::v6::{HardwareSource, Lease, LeaseClient, LeaseExtra, LeaseState, Resource};
 use dhcp_lease::{ClientId, HardwareAddress};
 
 use super::super::plain::{PlainRow, ShortIdentity};
@@ -40,21 +40,21 @@ pub(super) fn parse(values: &mut Values<'_>) -> Result<Lease, RowFault> {
     }
     let (hardware, hardware_source) = hardware_of(&hardware, hardware_type, hardware_source)?;
     Ok(Lease {
-        resource,
-        duid: ClientId::new(if is_nobodys { &[] } else { duid.octets() }),
-        iaid,
+        address: resource,
+        client: LeaseClient {
+            duid: ClientId::new(if is_nobodys { &[] } else { duid.octets() }),
+            iaid,
+        },
         valid_lifetime_s,
-        preferred_lifetime_s,
         cltt_s: expire_s.saturating_sub(u64::from(valid_lifetime_s)),
         subnet_id,
         pool_id,
         fqdn_fwd,
         fqdn_rev,
         hostname,
-        hardware,
-        hardware_source,
         state,
         user_context: user_context.into_boxed_str(),
+        extra: LeaseExtra { preferred_lifetime_s, hardware, hardware_source },
     })
 }
 
@@ -94,21 +94,18 @@ pub(super) fn parse_plain(row: &mut PlainRow<'_>) -> Option<Lease> {
         (hardware.hardware(hardware_type)?, HardwareSource::from_number(hardware_source))
     };
     Some(Lease {
-        resource,
-        duid: duid.client_id(),
-        iaid,
+        address: resource,
+        client: LeaseClient { duid: duid.client_id(), iaid },
         valid_lifetime_s,
-        preferred_lifetime_s,
         cltt_s: expire_s.saturating_sub(u64::from(valid_lifetime_s)),
         subnet_id,
         pool_id,
         fqdn_fwd,
         fqdn_rev,
         hostname,
-        hardware,
-        hardware_source,
         state,
         user_context,
+        extra: LeaseExtra { preferred_lifetime_s, hardware, hardware_source },
     })
 }
 
@@ -152,7 +149,7 @@ mod tests {
     use super::*;
     use crate::memfile::columns::LeaseFileHeader;
     use crate::memfile::value::parse_row;
-    use crate::memfile::{LeaseFileFamily, RowFileFormat, encode_row, newest};
+    use crate::memfile::{RowFileFormat, encode_row, newest};
 
     const FORMAT: &RowFileFormat = &RowFileFormat::for_family::<V6>();
 
@@ -170,21 +167,22 @@ mod tests {
     fn every_value_is_read() {
         let lease = parse(&format!("{START},0,9,128,0,1,A&#x2cb,02:00:00:00:00:09,3,{{ }},6,8,5"));
         let expected = Lease {
-            resource: Resource::address("2001:db8::1".parse().unwrap()),
-            duid: ClientId::new(&[0, 3, 0, 1, 2, 0, 0, 0, 0, 9]),
-            iaid: 9,
+            address: Resource::address("2001:db8::1".parse().unwrap()),
+            client: LeaseClient { duid: ClientId::new(&[0, 3, 0, 1, 2, 0, 0, 0, 0, 9]), iaid: 9 },
             valid_lifetime_s: 4000,
-            preferred_lifetime_s: 3000,
             cltt_s: 1_795_293_786,
             subnet_id: 7,
             pool_id: 5,
             fqdn_fwd: false,
             fqdn_rev: true,
             hostname: "a,b".into(),
-            hardware: HardwareAddress::new(6, &[2, 0, 0, 0, 0, 9]),
-            hardware_source: HardwareSource::ClientLinkAddress,
             state: LeaseState::Released,
             user_context: "{ }".into(),
+            extra: LeaseExtra {
+                preferred_lifetime_s: 3000,
+                hardware: HardwareAddress::new(6, &[2, 0, 0, 0, 0, 9]),
+                hardware_source: HardwareSource::ClientLinkAddress,
+            },
         };
         assert_eq!(lease, Ok(expected));
     }
@@ -202,7 +200,7 @@ mod tests {
         }
         for nobody in ["00:00:00", "00"] {
             let declined = format!("2001:db8::1,{nobody},86400,1795297786,7,0,0,9,128,0,0,,,1,,,");
-            assert_eq!(parse(&declined).map(|lease| lease.duid), Ok(ClientId::new(&[])));
+            assert_eq!(parse(&declined).map(|lease| lease.client.duid), Ok(ClientId::new(&[])));
         }
         let bad = [
             (format!("{START},1,9,128,0,1,host"), RowFault::Value("lease_type")),
@@ -234,32 +232,32 @@ mod tests {
             };
             let has_hardware = random.chance(1, 2);
             let lease = Lease {
-                resource,
-                duid: ClientId::new(&octets[..4 + random.below(127) as usize]),
-                iaid: random.next_u32(),
+                address: resource,
+                client: LeaseClient {
+                    duid: ClientId::new(&octets[..4 + random.below(127) as usize]),
+                    iaid: random.next_u32(),
+                },
                 valid_lifetime_s: random.next_u32(),
-                preferred_lifetime_s: random.next_u32(),
                 cltt_s: u64::from(random.next_u32()),
                 subnet_id: random.next_u32(),
                 pool_id: random.next_u32(),
                 fqdn_fwd: random.chance(1, 2),
                 fqdn_rev: random.chance(1, 2),
                 hostname: String::from_utf8_lossy(&octets[..80]).to_ascii_lowercase().into(),
-                hardware: if has_hardware {
-                    HardwareAddress::new(1, &octets[..1 + random.below(20) as usize])
-                } else {
-                    HardwareAddress::NONE
-                },
-                hardware_source: if has_hardware {
-                    HardwareSource::RemoteId
-                } else {
-                    HardwareSource::Unknown
-                },
                 state: LeaseState::from_number(random.below(4) as u8).unwrap(),
                 user_context: "{ \"name\": \"ä,&\" }".into(),
+                extra: if has_hardware {
+                    LeaseExtra {
+                        preferred_lifetime_s: random.next_u32(),
+                        hardware: HardwareAddress::new(1, &octets[..1 + random.below(20) as usize]),
+                        hardware_source: HardwareSource::RemoteId,
+                    }
+                } else {
+                    LeaseExtra { preferred_lifetime_s: random.next_u32(), ..LeaseExtra::default() }
+                },
             };
             let mut line = Vec::new();
-            encode_row::<V6>(&V6::row_of(&lease), newest::<V6>(), &mut line);
+            encode_row(&lease.row(), newest::<V6>(), &mut line);
             let line = line.strip_suffix(b"\n").unwrap();
             assert_eq!(parse_row::<V6>(line, FORMAT, header()), Ok(lease));
         }

@@ -56,21 +56,9 @@ impl LeaseFileFamily for V6 {
         decode::parse_plain(row)
     }
 
-    fn row_of(lease: &Lease) -> RowView<'_> {
-        encode::row_of(lease)
-    }
-
-    fn address(lease: &Lease) -> Resource {
-        lease.resource
-    }
-
     fn low_octet(resource: Resource) -> u8 {
         // A prefix of length zero has no number.
         let host_bits = 128 - u32::from(resource.len.min(128));
         resource.address.to_bits().checked_shr(host_bits).unwrap_or(0) as u8
-    }
-
-    fn is_deleted(lease: &Lease) -> bool {
-        lease.valid_lifetime_s == 0
     }
 }

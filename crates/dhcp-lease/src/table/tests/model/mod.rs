@@ -15,7 +15,7 @@ use crate::contract::{
     SlotOccupancy, SlotOwner, SlotView, SweepCounts,
 };
 use crate::family::PoolIndex;
-use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
+use crate::lease::{INFINITE_LIFETIME_S, Lease, LeaseState, RowView};
 use crate::pool::PoolSet;
 use crate::sample::SampleLease;
 use crate::{CommitEpochs, Expiry, PoolStatistics, Sweep};
@@ -182,9 +182,12 @@ impl<F: Modelled> ModelRun<F> {
         self.random.shuffle(&mut changes);
         let mut rows = Vec::new();
         let (now, open, settled) = (self.model.now, self.model.open, self.model.settled);
-        let got = self.table.apply(now, &changes, open, settled, &mut |row| {
-            rows.push(F::sample(&F::to_lease(&row)))
-        });
+        let got = self.table.apply(
+            now,
+            &changes,
+            CommitEpochs { row_epoch: open, settled_epoch: settled },
+            &mut |row| rows.push(F::sample(&row.to_lease())),
+        );
         let expected = self.model.commit(who, &changes);
         assert_eq!(got, expected.as_ref().map(|(receipt, _)| *receipt).map_err(|refusal| *refusal));
         assert!(rows.iter().all(|row| row.cltt_s == now.wall_s()));
@@ -239,7 +242,7 @@ impl<F: Modelled> ModelRun<F> {
         let (row_epoch, settled_epoch) = (self.model.open, self.model.settled);
         let epochs = CommitEpochs { row_epoch, settled_epoch };
         let mut rows = Vec::new();
-        let mut log = |row: F::Row<'_>| rows.push(F::sample(&F::to_lease(&row)));
+        let mut log = |row: RowView<'_, F>| rows.push(F::sample(&row.to_lease()));
         let got = if self.random.chance(1, 2) && sample.valid_lifetime_s > 0 {
             let &mode = self.random.pick(&[PutMode::Add, PutMode::Update, PutMode::Force]).unwrap();
             let got = self.table.put(&F::lease_of(who, &sample), mode, epochs, &mut log);
@@ -262,7 +265,7 @@ impl<F: Modelled> ModelRun<F> {
         loop {
             let sweep = Sweep { settled_epoch, row_epoch, budget, forced: None };
             let swept = self.table.sweep_logged(self.model.now, &sweep, &mut |row| {
-                let row = F::sample(&F::to_lease(&row));
+                let row = F::sample(&row.to_lease());
                 rows.push((F::number(row.address), row.state, row.valid_lifetime_s == 0));
             });
             sum.holds += swept.holds;
@@ -296,7 +299,7 @@ impl<F: Modelled> ModelRun<F> {
         let visible_state =
             self.model.slots.iter().filter_map(|(&at, slot)| Some((at, slot.visible_state()?)));
         let expected: Vec<(u32, LeaseState)> = visible_state.collect();
-        let outline = |lease: &F::Lease| {
+        let outline = |lease: &Lease<F>| {
             let sample = F::sample(lease);
             (F::number(sample.address), sample.state)
         };
@@ -382,8 +385,7 @@ type Row = (u32, u32, LeaseState, bool, HostName);
 fn expected_row<F: Modelled>(change: &ChangeBy<F>, state: LeaseState) -> Row {
     let (lifetime_s, hostname) = match change.action {
         Action::Lease(terms) | Action::Register(terms) => {
-            let terms = F::common(&terms);
-            (terms.valid_lifetime_s, HostName::from(terms.text.hostname))
+            (terms.valid_lifetime_s, HostName::from(terms.hostname))
         }
         Action::Decline { probation_s } => (probation_s, "".into()),
         Action::Release | Action::Hold { .. } | Action::Unhold => (0, "".into()),

@@ -12,7 +12,7 @@ use crate::contract::{
     SweepCounts, TextView, text_hash,
 };
 use crate::family::PoolIndex;
-use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
+use crate::lease::{INFINITE_LIFETIME_S, LeaseState, LeaseTerms};
 use crate::sample::SampleLease;
 use crate::{Expiry, PoolStatistics};
 
@@ -475,7 +475,7 @@ impl<F: Modelled> TableModel<F> {
         &mut self,
         who: F::Who,
         address: u32,
-        terms: &F::Terms<'_>,
+        terms: &LeaseTerms<'_, F>,
         state: LeaseState,
     ) -> LeaseState {
         self.count_ended(address);
@@ -485,7 +485,6 @@ impl<F: Modelled> TableModel<F> {
             && slot.expires_s() > wall_s
             && slot.state == state
             && slot.owner(who) == SlotOwner::Requester;
-        let terms = F::common(terms);
         slot.is_uncounted &= slot.is_in_use();
         slot.occupancy = SlotOccupancy::Leased;
         slot.state = state;
@@ -494,10 +493,10 @@ impl<F: Modelled> TableModel<F> {
         slot.cltt_s = wall_s;
         slot.subnet_id = terms.subnet_id;
         slot.text = TextView {
-            hostname: text_hash(terms.text.hostname),
+            hostname: text_hash(terms.hostname),
             user_context: 0,
-            fqdn_fwd: terms.text.fqdn_fwd,
-            fqdn_rev: terms.text.fqdn_rev,
+            fqdn_fwd: terms.fqdn_fwd,
+            fqdn_rev: terms.fqdn_rev,
         };
         if !is_renewed {
             self.count_lease(address, state);
