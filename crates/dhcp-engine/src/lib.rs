@@ -32,6 +32,7 @@ pub mod scope_terms;
 pub mod shard;
 pub mod statistic;
 pub mod subnet_keys;
+pub mod transaction;
 pub mod v4;
 pub mod v6;
 

@@ -15,6 +15,7 @@ use crate::in_flight::{ClientKeys, InFlight};
 use crate::interfaces::InterfaceNames;
 use crate::reason::DropReason;
 use crate::statistic::{DropStatistic, StatisticEvent};
+use crate::transaction::NoReply;
 
 /// Protocol that a shard serves: DHCPv4 ([`dhcp_lease::v4::V4`]) or DHCPv6
 /// ([`dhcp_lease::v6::V6`]).
@@ -105,13 +106,17 @@ pub trait Protocol: ReservationProtocol {
 
     /// Runs the transaction of a message to its end and writes the reply, if there is one, into
     /// [`ServeContext::buffer`].
+    ///
+    /// # Errors
+    ///
+    /// The reason why there is no reply, or none yet.
     fn serve<S: LeaseStore<Self>>(
         now: Now,
         snapshot: &Self::Snapshot,
         message: &Self::Message<'_>,
         ingress: Self::Ingress,
         context: ServeContext<'_, Self, S>,
-    ) -> MessageOutcome<Self::Destination>;
+    ) -> Result<WrittenReply<Self::Destination>, NoReply>;
 }
 
 /// Guess at the look-ups of hosts and pools that the transaction of a message will make.
@@ -164,23 +169,6 @@ pub struct ServeContext<'d, P: Protocol, S> {
     pub interfaces: &'d InterfaceNames,
     /// Cache of the shard for hosts that were looked up outside the configuration.
     pub hosts: &'d HostCache<P>,
-}
-
-/// Outcome of the transaction of a message.
-#[derive(Clone, Copy, Debug)]
-pub enum MessageOutcome<D> {
-    /// Reply to send, which is in [`ServeContext::buffer`].
-    Reply(WrittenReply<D>),
-    /// Silence: the protocol requires no reply to the message.
-    Silence,
-    /// Delay: a lease row that the message depends on is not durable yet; run the message again
-    /// once this row epoch has settled.
-    Wait(u64),
-    /// Delay: hosts that the transaction needs are not looked up yet; run the message again when
-    /// they are.
-    AwaitHosts,
-    /// Drop: the message gets no reply, and this reason is counted.
-    Drop(DropReason),
 }
 
 /// Reply that a transaction has written into the buffer.

@@ -21,10 +21,10 @@ use crate::in_flight::{ClientKeys, InFlight, InFlightAdmission};
 use crate::interfaces::InterfaceNames;
 use crate::outbox::{Envelope, Outbox};
 use crate::protocol::{
-    LookupGuess, MeasuredRequest, MessageOutcome, Notice, Protocol, ReplySink, ServeContext,
-    WrittenReply,
+    LookupGuess, MeasuredRequest, Notice, Protocol, ReplySink, ServeContext, WrittenReply,
 };
 use crate::reason::DropReason;
+use crate::transaction::NoReply;
 
 /// Largest number of replies that may wait in a shard's outbox for their lease rows to be durable.
 /// At 100,000 replies/s these are 80 ms, twenty flushes of a slow disk.
@@ -441,22 +441,22 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let served = P::serve(now, &snapshot, message, ingress, context);
         self.snapshot = Some(snapshot);
         match served {
-            MessageOutcome::Reply(reply) => {
+            Ok(reply) => {
                 self.reply(now, reply, settled, entered, transmit);
             }
-            MessageOutcome::Silence => {
+            Err(NoReply::Silence) => {
                 self.counters.count_silent();
                 leave(&self.in_flight, keys);
                 report(transmit, Notice::Silent, octets, ingress);
             }
-            MessageOutcome::Drop(reason) => {
+            Err(NoReply::Drop(reason)) => {
                 self.finish_dropped(keys, reason);
                 report(transmit, Notice::Dropped(reason), octets, ingress);
             }
-            MessageOutcome::Wait(epoch) => {
+            Err(NoReply::Wait(epoch)) => {
                 self.hold(octets, entered, WaitsFor::Epoch(epoch), transmit);
             }
-            MessageOutcome::AwaitHosts => {
+            Err(NoReply::AwaitHosts) => {
                 let waits_for = WaitsFor::Hosts(self.hosts.request_missed());
                 self.hold(octets, entered, waits_for, transmit);
             }
