@@ -30,6 +30,7 @@ pub mod reclaim;
 pub mod repeat;
 pub mod scope_terms;
 pub mod shard;
+pub mod snapshot;
 pub mod statistic;
 pub mod subnet_keys;
 pub mod transaction;

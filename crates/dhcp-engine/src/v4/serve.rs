@@ -2,14 +2,14 @@
 
 use base::{Now, Prefetch};
 use dhcp_lease::LeaseStore;
-use dhcp_lease::v4::{PoolSet, V4};
+use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{Malformed, Message, MessageType};
 
 use super::reply::ReplyKind;
 use super::request::client_id;
 use super::{Destination, Dhcp4TransactionScratch, Ingress, Snapshot, Transaction, prefetch};
-use crate::classify::{Classes, PacketView4};
-use crate::hosts::{HostBook, HostTerms, Hosts};
+use crate::classify::PacketView4;
+use crate::hosts::HostBook;
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::protocol::{LookupGuess, Protocol, ServeContext, WrittenReply, names};
 use crate::reason::DropReason;
@@ -31,7 +31,6 @@ const RECEIVED_TYPES: [MessageType; 9] = [
 
 impl Protocol for V4 {
     type Message<'m> = Message<'m>;
-    type Snapshot = Snapshot;
     type Ingress = Ingress;
     type Destination = Destination;
     type Work = Dhcp4TransactionScratch;
@@ -73,14 +72,6 @@ impl Protocol for V4 {
         (DropStatistic::ParseFailed, None)
     }
 
-    fn classes(snapshot: &Snapshot) -> &Classes {
-        &snapshot.classes
-    }
-
-    fn ids_of_subnets(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
-        (0..).take(snapshot.subnet_count()).map(|index| snapshot.subnet(index).id)
-    }
-
     fn received_index(message: &Message<'_>) -> usize {
         let kind = message.message_type();
         RECEIVED_TYPES
@@ -101,14 +92,6 @@ impl Protocol for V4 {
             return Ok(None);
         }
         Ok(Some(in_flight.keys(message.chaddr(), client_id(message)?)))
-    }
-
-    fn host_tables(snapshot: &Snapshot) -> &Hosts<Self, HostTerms<Self>> {
-        &snapshot.hosts
-    }
-
-    fn pool_set(snapshot: &Snapshot) -> &PoolSet {
-        snapshot.pools()
     }
 
     fn prefetch<S: LeaseStore<Self>>(
@@ -144,7 +127,7 @@ impl Protocol for V4 {
         let facts = core::slice::from_mut(&mut work.facts);
         let outcome = drive(&mut transaction, now, store, facts);
         if let Some((subnet, was_searched)) = transaction.failed_allocation() {
-            let is_in_network = snapshot.subnet(subnet).is_in_network;
+            let is_in_network = snapshot.subnet(subnet).network.is_some();
             for event in statistic::failed_allocation(is_in_network, was_searched) {
                 count(event, subnet);
             }

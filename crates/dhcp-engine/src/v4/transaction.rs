@@ -96,7 +96,7 @@ struct PlannedChanges {
 /// in Kea, client identifiers identify clients in all subnets of the link then.
 fn counts_client_ids(snapshot: &Snapshot, subnet: SubnetIndex, classes: &ClassSet) -> bool {
     let mut link = snapshot.link_subnets(subnet).iter();
-    link.any(|&at| snapshot.subnet(at).match_client_id && snapshot.admits(at, classes))
+    link.any(|&at| snapshot.subnet(at).own.match_client_id && snapshot.admits(at, classes))
 }
 
 impl<'m> Transaction<'m> {
@@ -132,7 +132,8 @@ impl<'m> Transaction<'m> {
         }
         let identifiers = client_facts::identifiers(snapshot, &view, client_id, flex);
         client_facts.find_early(snapshot, hosts, &view, &identifiers)?;
-        let subnet = select::subnet(snapshot, &view, &client_facts.classes);
+        let admits = |subnet| snapshot.admits(subnet, &client_facts.classes);
+        let subnet = select::subnet(snapshot, &view, admits);
         if subnet.is_none() && is_direct_broadcast(&view) {
             // Another server on the link may know the client, so no reply is sent, as in Kea (RFC
             // 2131 §4.3.2).
@@ -205,7 +206,7 @@ impl<'m> Transaction<'m> {
         }
         // Information that came from the lease itself is not written again.
         if self.view.stored_relay_information.is_empty()
-            && self.snapshot.subnet(subnet).is_link_storing
+            && self.snapshot.subnet(subnet).own.is_link_storing
         {
             let context = &mut self.client_facts.user_context;
             relay_info::write(self.view.message, context);
@@ -240,7 +241,8 @@ impl<'m> Transaction<'m> {
         let snapshot = self.snapshot;
         self.open_subnets(subnet).find(|&at| has(&snapshot.subnet(at).scope.options)).or_else(
             || {
-                let is_of_network = snapshot.network(subnet).is_some_and(|n| has(&n.options));
+                let is_of_network =
+                    snapshot.network(snapshot.subnet(subnet)).is_some_and(|n| has(&n.options));
                 if is_of_network { Some(subnet) } else { None }
             },
         )
@@ -270,7 +272,7 @@ impl<'m> Transaction<'m> {
         }
         let subnet = self.subnet?;
         let last = self.pools().last();
-        Some((last.map_or(subnet, |&pool| self.snapshot.subnet_of(pool)), last.is_some()))
+        Some((last.map_or(subnet, |&pool| self.snapshot.pool_terms(pool).subnet), last.is_some()))
     }
 
     /// Returns the subnet whose reserved address another client had in use when this client would
@@ -489,7 +491,9 @@ fn reply_to_stranger(
 ) -> Result<ReplyKind, DropReason> {
     match intent {
         Dhcp4Intent::Request(RequestingClientState::Selecting, _) => Ok(ReplyKind::Nak),
-        Dhcp4Intent::Request(RequestingClientState::Rebooting, _) if snapshot.is_authoritative => {
+        Dhcp4Intent::Request(RequestingClientState::Rebooting, _)
+            if snapshot.own.is_authoritative =>
+        {
             Ok(ReplyKind::Nak)
         }
         Dhcp4Intent::Request(RequestingClientState::Renewing, _) if !ingress.is_broadcast => {

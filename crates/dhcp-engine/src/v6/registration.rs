@@ -42,7 +42,7 @@ impl<'m> Registration<'m> {
         arrival: &IngressPacket<'m>,
         client: &RequestingClient<'_>,
     ) -> Result<Self, DropReason> {
-        if !snapshot.allows_registration {
+        if !snapshot.own.allows_registration {
             return Err(DropReason::Filtered);
         }
         let subnet = client.subnet.ok_or(DropReason::NoSubnet)?;

@@ -4,14 +4,13 @@ use core::net::SocketAddrV6;
 
 use base::{Now, Prefetch};
 use dhcp_lease::LeaseStore;
-use dhcp_lease::v6::{Facts, PoolSet, ResourceKind, V6};
+use dhcp_lease::v6::{Facts, ResourceKind, V6};
 use dhcp_wire::v6::{Malformed, MessageType, Packet, StatusCode};
 
 use super::association::{ASSOCIATIONS_MAX, Associations};
 use super::client::{Dhcp6ClientScratch, IngressPacket};
 use super::{Ingress, Snapshot, Transaction, destination, prefetch, reply};
-use crate::classify::Classes;
-use crate::hosts::{HostBook, HostTerms, Hosts};
+use crate::hosts::HostBook;
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::protocol::{LookupGuess, Protocol, ServeContext, WrittenReply, names};
 use crate::reason::DropReason;
@@ -53,7 +52,6 @@ pub struct Dhcp6TransactionScratch {
 
 impl Protocol for V6 {
     type Message<'m> = Packet<'m>;
-    type Snapshot = Snapshot;
     type Ingress = Ingress;
     type Destination = SocketAddrV6;
     type Work = Dhcp6TransactionScratch;
@@ -108,14 +106,6 @@ impl Protocol for V6 {
         (DropStatistic::ParseFailed, None)
     }
 
-    fn classes(snapshot: &Snapshot) -> &Classes {
-        &snapshot.classes
-    }
-
-    fn ids_of_subnets(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
-        (0..).take(snapshot.subnet_count()).map(|index| snapshot.subnet(index).id)
-    }
-
     fn received_index(packet: &Packet<'_>) -> usize {
         let kind = packet.message().message_type();
         RECEIVED_TYPES.iter().position(|&counted| counted == kind).unwrap_or(RECEIVED_TYPES.len())
@@ -127,14 +117,6 @@ impl Protocol for V6 {
 
     fn client(in_flight: &InFlight, packet: &Packet<'_>) -> Result<Option<ClientKeys>, DropReason> {
         Ok(packet.message().client_id().map(|duid| in_flight.keys(&[], Some(duid))))
-    }
-
-    fn host_tables(snapshot: &Snapshot) -> &Hosts<Self, HostTerms<Self>> {
-        &snapshot.hosts
-    }
-
-    fn pool_set(snapshot: &Snapshot) -> &PoolSet {
-        snapshot.pools()
     }
 
     fn prefetch<S: LeaseStore<Self>>(

@@ -92,7 +92,7 @@ impl<'m> Transaction<'m> {
         let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
         let intent = Dhcp6Intent::from_message(
             &message,
-            subnet.is_some_and(|subnet| subnet.allows_rapid_commit),
+            subnet.is_some_and(|subnet| subnet.own.allows_rapid_commit),
         )?;
         buffers.context.clear();
         // The subnet of the link that will lease is not known yet.
@@ -108,7 +108,7 @@ impl<'m> Transaction<'m> {
             Dhcp6Intent::Register => Some(Registration::from_packet(snapshot, &arrival, &client)?),
             _ => None,
         };
-        associations.read(&message, intent.wants_lease(), snapshot.flex_id.ignores_iaid);
+        associations.read(&message, intent.wants_lease(), snapshot.own.flex_id.ignores_iaid);
         let mut transaction = Self {
             snapshot,
             arrival,
@@ -495,7 +495,7 @@ fn check(snapshot: &Snapshot, packet: &Packet<'_>, ingress: Ingress) -> Result<(
         Invalid::ServerIdForbidden => DropReason::UnexpectedServerId,
         Invalid::ClientIdRepeated | Invalid::ServerIdRepeated => DropReason::RepeatedIdentity,
     })?;
-    if message.server_id().is_some_and(|chosen| *chosen != *snapshot.server_duid) {
+    if message.server_id().is_some_and(|chosen| *chosen != *snapshot.own.server_duid) {
         return Err(DropReason::ClientChoseOtherServer);
     }
     Ok(())

@@ -172,10 +172,6 @@ impl DaemonFamily for V6 {
         kind == ResourceKind::Prefix
     }
 
-    fn subnet_count(snapshot: &Snapshot) -> usize {
-        snapshot.subnet_count()
-    }
-
     fn subnets_of_lease<'l>(
         snapshot: &Snapshot,
         lease: &'l mut Lease,
