@@ -30,8 +30,10 @@ pub mod reclaim;
 pub mod repeat;
 pub mod scope_terms;
 pub mod shard;
+pub mod snapshot;
 pub mod statistic;
 pub mod subnet_keys;
+pub mod transaction;
 pub mod v4;
 pub mod v6;
 

@@ -7,22 +7,21 @@ use base::{Now, Prefetch};
 use dhcp_lease::{LeaseStore, PoolIndex};
 use dhcp_wire::OptionParsing;
 
-use crate::classify::Classes;
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
-use crate::hosts::{HostCache, HostHashes, HostTerms, Hosts, ReservationProtocol};
+use crate::hosts::{HostCache, HostHashes};
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::interfaces::InterfaceNames;
 use crate::reason::DropReason;
+use crate::snapshot::{ScopedProtocol, Snapshot};
 use crate::statistic::{DropStatistic, StatisticEvent};
+use crate::transaction::NoReply;
 
 /// Protocol that a shard serves: DHCPv4 ([`dhcp_lease::v4::V4`]) or DHCPv6
 /// ([`dhcp_lease::v6::V6`]).
-pub trait Protocol: ReservationProtocol {
+pub trait Protocol: ScopedProtocol {
     /// Type of a received message, checked and borrowed from its bytes.
     type Message<'m>;
-    /// Type of the compiled configuration of this protocol (DHCPv4 or DHCPv6).
-    type Snapshot: Debug;
     /// Type of a message's ingress: the address and interface at which it was received.
     type Ingress: Copy + Debug;
     /// Type of a reply's destination.
@@ -56,18 +55,12 @@ pub trait Protocol: ReservationProtocol {
     /// # Errors
     ///
     /// The position of the reason in [`Protocol::MALFORMED`].
-    fn parse<'m>(snapshot: &Self::Snapshot, octets: &'m [u8]) -> Result<Self::Message<'m>, usize>;
+    fn parse<'m>(snapshot: &Snapshot<Self>, octets: &'m [u8]) -> Result<Self::Message<'m>, usize>;
 
     /// Returns Kea's statistic for the reason at `index` of [`Protocol::MALFORMED`]; and where Kea
     /// reads the message nevertheless, the position in [`Protocol::RECEIVED`] of the kind that Kea
     /// counts.
     fn malformed_statistic(index: usize) -> (DropStatistic, Option<usize>);
-
-    /// Returns the client classes of `snapshot`.
-    fn classes(snapshot: &Self::Snapshot) -> &Classes;
-
-    /// Returns the `id`s of the subnets of `snapshot`, in the order of their indexes.
-    fn ids_of_subnets(snapshot: &Self::Snapshot) -> impl Iterator<Item = u32>;
 
     /// Returns the position of the message's type in [`Protocol::RECEIVED`].
     fn received_index(message: &Self::Message<'_>) -> usize;
@@ -87,16 +80,10 @@ pub trait Protocol: ReservationProtocol {
         message: &Self::Message<'_>,
     ) -> Result<Option<ClientKeys>, DropReason>;
 
-    /// Returns the tables of the hosts that the configuration has.
-    fn host_tables(snapshot: &Self::Snapshot) -> &Hosts<Self, HostTerms<Self>>;
-
-    /// Returns the lease pools of the configuration.
-    fn pool_set(snapshot: &Self::Snapshot) -> &Self::PoolSet;
-
     /// Makes `store` prefetch the memory that the message will read, as far as the message reveals
     /// it, and returns the other look-ups that it leads to.
     fn prefetch<S: LeaseStore<Self>>(
-        snapshot: &Self::Snapshot,
+        snapshot: &Snapshot<Self>,
         message: &Self::Message<'_>,
         ingress: Self::Ingress,
         store: &mut S,
@@ -105,13 +92,17 @@ pub trait Protocol: ReservationProtocol {
 
     /// Runs the transaction of a message to its end and writes the reply, if there is one, into
     /// [`ServeContext::buffer`].
+    ///
+    /// # Errors
+    ///
+    /// The reason why there is no reply, or none yet.
     fn serve<S: LeaseStore<Self>>(
         now: Now,
-        snapshot: &Self::Snapshot,
+        snapshot: &Snapshot<Self>,
         message: &Self::Message<'_>,
         ingress: Self::Ingress,
         context: ServeContext<'_, Self, S>,
-    ) -> MessageOutcome<Self::Destination>;
+    ) -> Result<WrittenReply<Self::Destination>, NoReply>;
 }
 
 /// Guess at the look-ups of hosts and pools that the transaction of a message will make.
@@ -164,23 +155,6 @@ pub struct ServeContext<'d, P: Protocol, S> {
     pub interfaces: &'d InterfaceNames,
     /// Cache of the shard for hosts that were looked up outside the configuration.
     pub hosts: &'d HostCache<P>,
-}
-
-/// Outcome of the transaction of a message.
-#[derive(Clone, Copy, Debug)]
-pub enum MessageOutcome<D> {
-    /// Reply to send, which is in [`ServeContext::buffer`].
-    Reply(WrittenReply<D>),
-    /// Silence: the protocol requires no reply to the message.
-    Silence,
-    /// Delay: a lease row that the message depends on is not durable yet; run the message again
-    /// once this row epoch has settled.
-    Wait(u64),
-    /// Delay: hosts that the transaction needs are not looked up yet; run the message again when
-    /// they are.
-    AwaitHosts,
-    /// Drop: the message gets no reply, and this reason is counted.
-    Drop(DropReason),
 }
 
 /// Reply that a transaction has written into the buffer.

@@ -21,10 +21,11 @@ use crate::in_flight::{ClientKeys, InFlight, InFlightAdmission};
 use crate::interfaces::InterfaceNames;
 use crate::outbox::{Envelope, Outbox};
 use crate::protocol::{
-    LookupGuess, MeasuredRequest, MessageOutcome, Notice, Protocol, ReplySink, ServeContext,
-    WrittenReply,
+    LookupGuess, MeasuredRequest, Notice, Protocol, ReplySink, ServeContext, WrittenReply,
 };
 use crate::reason::DropReason;
+use crate::snapshot::Snapshot;
+use crate::transaction::NoReply;
 
 /// Largest number of replies that may wait in a shard's outbox for their lease rows to be durable.
 /// At 100,000 replies/s these are 80 ms, twenty flushes of a slow disk.
@@ -77,10 +78,10 @@ pub struct Shard<P: Protocol, S> {
     store: S,
     /// Configuration snapshot that messages are served with. It is taken out while one is served,
     /// so that no reference count that shards share changes with every message.
-    snapshot: Option<Arc<P::Snapshot>>,
+    snapshot: Option<Arc<Snapshot<P>>>,
     /// Second handle on the configuration snapshot: while a message is served, [`Self::snapshot`]
     /// is taken out, and a panic would lose it.
-    in_force: Arc<P::Snapshot>,
+    in_force: Arc<Snapshot<P>>,
     /// Keys of the client whose message is being served.
     served: Option<ClientKeys>,
     /// Number of the last request that was to enter the set of clients in flight, counted from 1.
@@ -103,11 +104,13 @@ pub struct Shard<P: Protocol, S> {
 impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     /// Returns a shard that serves the configuration `snapshot` from the lease store `store`; all
     /// shards share `in_flight`.
-    pub fn new(store: S, snapshot: Arc<P::Snapshot>, in_flight: Arc<InFlight>) -> Self {
+    pub fn new(store: S, snapshot: Arc<Snapshot<P>>, in_flight: Arc<InFlight>) -> Self {
         let counters = Arc::<ShardCounters<P>>::default();
         Self {
             store,
-            subnet_events: counters.events().set_subnets(P::ids_of_subnets(&snapshot)),
+            subnet_events: counters
+                .events()
+                .set_subnets(snapshot.subnets().iter().map(|subnet| subnet.id)),
             snapshot: Some(Arc::clone(&snapshot)),
             in_force: snapshot,
             served: None,
@@ -155,8 +158,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     }
 
     /// Serves the configuration `snapshot` from the next message on.
-    pub fn reload(&mut self, snapshot: Arc<P::Snapshot>) {
-        self.subnet_events = self.counters.events().set_subnets(P::ids_of_subnets(&snapshot));
+    pub fn reload(&mut self, snapshot: Arc<Snapshot<P>>) {
+        self.subnet_events =
+            self.counters.events().set_subnets(snapshot.subnets().iter().map(|subnet| subnet.id));
         self.in_force = Arc::clone(&snapshot);
         self.snapshot = Some(snapshot);
         self.hosts.clear();
@@ -268,7 +272,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     fn prefetch_messages(&mut self, messages: &[Option<Read<'_, P>>; GROUP_SIZE]) {
         let snapshot = self.snapshot.as_deref().expect("it is put back after every message");
         let (store, prefetch) = (&mut self.store, self.prefetch);
-        let hosts = P::host_tables(snapshot);
+        let hosts = &snapshot.hosts;
         let mut guesses = [LookupGuess::default(); GROUP_SIZE];
         for (guess, read) in guesses.iter_mut().zip(messages) {
             if let Some(read) = read {
@@ -285,7 +289,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             let Some(pool) = pool else { continue };
             let expected = match host_hashes.and_then(|host_hashes| host_hashes.reserved(hosts)) {
                 Some(address) => ExpectedSlot::Address(address),
-                None => ExpectedSlot::Candidate(P::pool_set(snapshot), pool),
+                None => ExpectedSlot::Candidate(snapshot.pools(), pool),
             };
             store.prefetch_message(None, expected, prefetch);
         }
@@ -375,7 +379,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.release(transmit);
         if self.hosts.is_in_use() {
             let snapshot = self.snapshot.as_deref().expect("it is put back after every message");
-            self.hosts.take_answers(now, P::classes(snapshot));
+            self.hosts.take_answers(now, &snapshot.classes);
         }
         if !self.held_messages.is_empty() {
             if run_contained(|| self.retry_held(now, transmit)).is_none() {
@@ -410,7 +414,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.store.sweep(now, budget)
     }
 
-    fn snapshot(&self) -> &P::Snapshot {
+    fn snapshot(&self) -> &Snapshot<P> {
         self.snapshot.as_deref().expect("it is put back after every message")
     }
 
@@ -441,22 +445,22 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let served = P::serve(now, &snapshot, message, ingress, context);
         self.snapshot = Some(snapshot);
         match served {
-            MessageOutcome::Reply(reply) => {
+            Ok(reply) => {
                 self.reply(now, reply, settled, entered, transmit);
             }
-            MessageOutcome::Silence => {
+            Err(NoReply::Silence) => {
                 self.counters.count_silent();
                 leave(&self.in_flight, keys);
                 report(transmit, Notice::Silent, octets, ingress);
             }
-            MessageOutcome::Drop(reason) => {
+            Err(NoReply::Drop(reason)) => {
                 self.finish_dropped(keys, reason);
                 report(transmit, Notice::Dropped(reason), octets, ingress);
             }
-            MessageOutcome::Wait(epoch) => {
+            Err(NoReply::Wait(epoch)) => {
                 self.hold(octets, entered, WaitsFor::Epoch(epoch), transmit);
             }
-            MessageOutcome::AwaitHosts => {
+            Err(NoReply::AwaitHosts) => {
                 let waits_for = WaitsFor::Hosts(self.hosts.request_missed());
                 self.hold(octets, entered, waits_for, transmit);
             }

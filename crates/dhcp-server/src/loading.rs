@@ -1,6 +1,7 @@
 //! Loading of leases into the lease table: several threads check and store the leases, and the log
 //! shows progress.
 
+use dhcp_engine::snapshot::Snapshot;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::vec::Drain;
 
@@ -59,7 +60,7 @@ impl LoadLogSchedule {
 /// the Kea reference).
 pub(crate) struct LeaseTableIntake<'l, P: DaemonFamily> {
     table: &'l LeaseTable<P>,
-    snapshot: &'l P::Snapshot,
+    snapshot: &'l Snapshot<P>,
     checks: LeaseChecks,
     extended_checks: ExtendedInfoChecks,
     log_schedule: LoadLogSchedule,
@@ -78,7 +79,7 @@ impl<'l, P: DaemonFamily> LeaseTableIntake<'l, P> {
         checks: LeaseChecks,
         extended_checks: ExtendedInfoChecks,
         table: &'l LeaseTable<P>,
-        snapshot: &'l P::Snapshot,
+        snapshot: &'l Snapshot<P>,
         now: Now,
     ) -> Self {
         Self {

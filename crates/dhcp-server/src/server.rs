@@ -7,6 +7,7 @@ use std::thread;
 
 use dhcp_config::{CheckedConfig, Durability, ExpiredLeases, LeaseChecks, Shards};
 use dhcp_engine::shard::Shard;
+use dhcp_engine::snapshot::Snapshot;
 use dhcp_engine::{InFlight, ReplySink, reclaim};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::v4::V4;
@@ -270,7 +271,7 @@ where
         target: DAEMON,
         id = "DHCPX_STARTED",
         "serving {} on port {} with {}, durability {}",
-        counted(P::subnet_count(&in_force.snapshot), "subnet"),
+        counted(in_force.snapshot.subnets().len(), "subnet"),
         supervisor.settings().port,
         counted(threads.len(), "shard"),
         durability_name(P::global(&in_force.config).godwit.durability)
@@ -344,7 +345,7 @@ fn open_leases<P: DaemonFamily>(
     config: &P::Config,
     settings: &DaemonSettings,
     table: &Arc<LeaseTable<P>>,
-    snapshot: &P::Snapshot,
+    snapshot: &Snapshot<P>,
     wakers: &[Arc<Waker>],
 ) -> Result<LeaseBackend<P>, ServerError> {
     let to_wake = wakers.to_vec();

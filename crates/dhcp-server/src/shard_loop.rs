@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::Now;
 use base::time::NS_PER_MS;
 use dhcp_engine::shard::Shard;
+use dhcp_engine::snapshot::Snapshot;
 use dhcp_engine::{ArrivedDatagram, ReplySink};
 use dhcp_lease::{LeaseStore, LeaseTable};
 use netio::receive::DEFAULT_SLOTS;
@@ -55,7 +56,7 @@ pub(crate) struct SharedDaemonState<P: DaemonFamily> {
     /// messages and do not answer them.
     pub(crate) is_disabled: AtomicBool,
     /// Configuration snapshot that the shards serve by.
-    pub(crate) snapshot: PublishedValue<P::Snapshot>,
+    pub(crate) snapshot: PublishedValue<Snapshot<P>>,
     /// Listeners that the shards serve at.
     pub(crate) listeners: Arc<PublishedValue<ListenerSet>>,
     /// Lease table that all shards share.
@@ -126,7 +127,7 @@ fn serve_at<P: DaemonFamily, S: LeaseStore<P>>(
     listeners: &VersionedValue<ListenerSet>,
     thread: &mut ShardThread<P, S>,
     state: &mut ShardLoopState,
-    snapshot: &mut VersionedValue<P::Snapshot>,
+    snapshot: &mut VersionedValue<Snapshot<P>>,
     shared: &SharedDaemonState<P>,
 ) -> bool
 where

@@ -60,7 +60,7 @@ pub trait SimulatedProtocol: Protocol + TableFamily {
         settings: &DhcpSimulationSettings,
         pool_size: u32,
         table: &LeaseTable<Self>,
-    ) -> Self::Snapshot;
+    ) -> dhcp_engine::snapshot::Snapshot<Self>;
 
     /// Returns the simulated client number `index`, just switched on.
     fn new_client(

@@ -42,7 +42,7 @@ pub trait ReservationProtocol: Family {
     type Configured: Debug + Send + Sync + 'static;
     /// Type of the part of an address or prefix that reservations of different hosts must not
     /// share.
-    type Place: Copy + Eq + Hash;
+    type Place: Copy + Debug + Ord + Hash + Send + Sync + 'static;
     /// Type of the option codes of the family.
     type Code: OptionCode + Send + Sync + 'static;
     /// Type of the data other than addresses that only this family's hosts have, such as the boot

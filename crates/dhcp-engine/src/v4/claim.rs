@@ -166,7 +166,7 @@ impl Transaction<'_> {
 
     /// Returns the addresses that a host look-up outside of the configuration has found to be
     /// reserved for the client. The lease table may not know yet that clients may have them.
-    pub(super) fn looked_up_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
+    pub(super) fn cached_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
         let is_cached = |host: &HostIndex| matches!(host, HostIndex::Cached(_));
         let in_subnets =
             self.client_facts.client_hosts.in_subnets().filter_map(move |(subnet, host)| {

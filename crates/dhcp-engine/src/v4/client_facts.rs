@@ -54,10 +54,10 @@ impl FlexIdValue {
     ) {
         self.octets.clear();
         self.client_id.clear();
-        let Some(program) = &snapshot.flex_id else { return };
+        let Some(program) = &snapshot.own.flex_id else { return };
         program.evaluate(view, classes, &mut self.workspace, &mut self.octets);
-        if snapshot.flex_id_replaces_client_id && !self.octets.is_empty() {
-            if snapshot.flex_id_is_like_a_duid {
+        if snapshot.own.flex_id_replaces_client_id && !self.octets.is_empty() {
+            if snapshot.own.flex_id_is_like_a_duid {
                 // The bytes after the type are an IAID of 0.
                 let mut beginning = [0; DUID_AT];
                 beginning[0] = DUID_TYPE;
@@ -207,7 +207,7 @@ impl Dhcp4ClientFacts {
             // In a shared network, the client may get an address of another subnet, with another
             // host.
             let is_due = (!snapshot.looks_up_global_host_early && has_classes(hosts, global))
-                || (!snapshot.subnet(subnet).is_in_network && has_classes(hosts, current));
+                || (snapshot.subnet(subnet).network.is_none() && has_classes(hosts, current));
             self.join(snapshot, hosts, view, if is_due { current } else { None });
         }
         let has_host = !self.client_hosts.is_empty();
@@ -228,7 +228,7 @@ impl Dhcp4ClientFacts {
         pool: Option<PoolIndex>,
     ) {
         let terms = snapshot.subnet(subnet);
-        let own = if terms.is_in_network && terms.reservation_modes.in_subnet {
+        let own = if terms.network.is_some() && terms.reservation_modes.in_subnet {
             self.client_hosts.host_in_subnet(subnet)
         } else {
             None
@@ -236,8 +236,8 @@ impl Dhcp4ClientFacts {
         for &class in hosts.terms(own).map_or(&[][..], |host| &host.classes) {
             self.classes.insert(class);
         }
-        let pool = pool.map(|pool| snapshot.pool(pool));
-        for scope in [pool, Some(&terms.scope), snapshot.network(subnet)].into_iter().flatten() {
+        let pool = pool.map(|pool| &snapshot.pool_terms(pool).scope);
+        for scope in [pool, Some(&terms.scope), snapshot.network(terms)].into_iter().flatten() {
             if !scope.additional.is_empty() {
                 let (set, work) = (&mut self.classes, &mut self.class_workspace);
                 snapshot.classes.evaluate_additional(&scope.additional, view, set, work);

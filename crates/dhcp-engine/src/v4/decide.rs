@@ -56,7 +56,7 @@ impl ProposedAction {
             Self::Lease { valid_lifetime_s, location } => Action::Lease(LeaseTerms {
                 valid_lifetime_s,
                 subnet_id: transaction.snapshot.subnet(location.subnet).id,
-                pool_id: location.pool.map_or(0, |pool| transaction.snapshot.pool_id(pool)),
+                pool_id: location.pool.map_or(0, |pool| transaction.snapshot.pool_terms(pool).id),
                 fqdn_fwd: false,
                 fqdn_rev: false,
                 hostname: transaction.client_facts.name.text(),
@@ -76,7 +76,7 @@ impl ProposedAction {
             Self::Lease { location, .. } => Some(location.subnet),
         };
         let counts =
-            subnet.is_none_or(|subnet| transaction.snapshot.subnet(subnet).match_client_id);
+            subnet.is_none_or(|subnet| transaction.snapshot.subnet(subnet).own.match_client_id);
         let identity = *transaction.identity();
         if counts { identity } else { Identity { client_id: None, ..identity } }
     }

@@ -42,13 +42,13 @@ impl<'m> Transaction<'m> {
     /// Returns the user context with relay agent information that the client's lease in `subnet`
     /// stores (`store-extended-info`).
     pub(super) fn user_context(&self, subnet: SubnetIndex) -> &str {
-        let keeps = self.snapshot.subnet(subnet).stores_extended_info;
+        let keeps = self.snapshot.subnet(subnet).stores_relay_info;
         if keeps { &self.client_facts.user_context } else { "" }
     }
 
     pub(super) fn is_authoritative(&self) -> bool {
-        self.subnet.map_or(self.snapshot.is_authoritative, |subnet| {
-            self.snapshot.subnet(subnet).is_authoritative
+        self.subnet.map_or(self.snapshot.own.is_authoritative, |subnet| {
+            self.snapshot.subnet(subnet).own.is_authoritative
         })
     }
 
@@ -104,7 +104,7 @@ impl<'m> Transaction<'m> {
     /// (Kea's `offer-lifetime`); `None` when an offer makes none.
     pub(super) fn offer_lifetime_s(&self, subnet: SubnetIndex) -> Option<u32> {
         let of_class = self.class_terms().find_map(|class| class.offer_lifetime_s);
-        let of_subnet = self.snapshot.subnet(subnet).offer_lifetime_s;
+        let of_subnet = self.snapshot.subnet(subnet).own.offer_lifetime_s;
         Some(of_class.unwrap_or(of_subnet)).filter(|&seconds| seconds > 0)
     }
 
@@ -123,9 +123,10 @@ impl<'m> Transaction<'m> {
     ) -> impl Iterator<Item = &'m ScopeOptions<u8>> {
         let snapshot = self.snapshot;
         let host = self.host_terms(subnet).map(|terms| &terms.options);
-        let pool = pool.map(|pool| &snapshot.pool(pool).options);
+        let pool = pool.map(|pool| &snapshot.pool_terms(pool).scope.options);
+        let subnet = snapshot.subnet(subnet);
         let network = snapshot.network(subnet).map(|network| &network.options);
-        let near = [host, pool, Some(&snapshot.subnet(subnet).scope.options), network];
+        let near = [host, pool, Some(&subnet.scope.options), network];
         let classes = self.class_terms().map(|class| &class.options);
         near.into_iter().flatten().chain(classes).chain([&snapshot.options])
     }

@@ -31,9 +31,7 @@ pub use reply::{Reply, ReplyKind};
 pub use request::{Dhcp4Intent, RequestingClientState};
 pub use snapshot::Snapshot;
 pub use stored_relay_information::StoredRelayInformation;
-pub use transaction::{
-    Dhcp4TransactionInput, Dhcp4TransactionOutcome, Dhcp4TransactionStep, Transaction, drive,
-};
+pub use transaction::Transaction;
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 

@@ -58,5 +58,5 @@ fn likely_subnet(
 ) -> Option<SubnetIndex> {
     let selected = message.relay_agent_information().and_then(relay::link_selection);
     let relay = Some(message.giaddr()).filter(|relay| !relay.is_unspecified());
-    snapshot.subnet_by_prefix(selected.or(relay).unwrap_or(ingress.local))
+    snapshot.subnet_by_prefix(selected.or(relay).unwrap_or(ingress.local), |_| true)
 }

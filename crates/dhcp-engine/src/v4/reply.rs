@@ -290,7 +290,7 @@ impl Reply {
             if !transaction.is_bootp() {
                 put_times(terms, lifetime_s, &mut withheld, writer);
             }
-            writer.option(option::SUBNET_MASK, &terms.mask.octets());
+            writer.option(option::SUBNET_MASK, &terms.own.mask.octets());
             withheld.insert(u16::from(option::SUBNET_MASK));
             let name = &transaction.client_facts.name;
             let takes_name =
@@ -315,7 +315,7 @@ fn visit_echoes<'m>(
     mut visit: impl FnMut(u8, OptionValue<'m>),
 ) {
     let message = transaction.message();
-    if transaction.snapshot.echo_client_id
+    if transaction.snapshot.own.echo_client_id
         && !transaction.is_bootp()
         && let Some(id) = message.client_id()
     {
@@ -382,7 +382,7 @@ impl<'t> Boot<'t> {
             let host = subnet.and_then(|subnet| transaction.host_terms(subnet));
             let host = host.map(|host| &host.own);
             let classes = transaction.class_terms().map(|class| &class.boot);
-            let own = subnet.map(|subnet| &transaction.snapshot.subnet(subnet).boot);
+            let own = subnet.map(|subnet| &transaction.snapshot.subnet(subnet).own.boot);
             host.into_iter().chain(classes).chain(own)
         };
         let text = |field: fn(&BootTerms) -> &str| {

@@ -56,7 +56,7 @@ impl Dhcp4Intent {
         let requested = specified(message.requested_address());
         let current = specified(Some(message.ciaddr()));
         let Some(kind) = message.message_type() else {
-            let is_served = snapshot.serves_bootp;
+            let is_served = snapshot.own.serves_bootp;
             let request = Self::Request(RequestingClientState::Selecting, requested.or(current));
             return if is_served { Ok(request) } else { Err(DropReason::Bootp) };
         };

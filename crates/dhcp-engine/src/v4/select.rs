@@ -3,19 +3,19 @@
 use dhcp_wire::v4::{option, relay};
 
 use super::Snapshot;
-use crate::classify::{ClassSet, PacketView4};
+use crate::classify::PacketView4;
 use crate::prefixes::SubnetIndex;
 
 /// Returns the subnet of a DHCPv4 message: that of the link it names (sub-option 5 of option 82,
 /// RFC 3527; option 118, RFC 3011), of its relay agent, or of the link that it was received over;
-/// of several, the first that serves clients in these classes.
+/// of several, the first that `admits` accepts.
 pub(super) fn subnet(
     snapshot: &Snapshot,
     view: &PacketView4<'_>,
-    classes: &ClassSet,
+    admits: impl Fn(SubnetIndex) -> bool,
 ) -> Option<SubnetIndex> {
     let message = view.message;
-    let link_selection = if snapshot.ignores_link_selection {
+    let link_selection = if snapshot.own.ignores_link_selection {
         None
     } else {
         view.relay_agent_information().and_then(relay::link_selection)
@@ -23,13 +23,13 @@ pub(super) fn subnet(
     let link = link_selection
         .or_else(|| message.option(option::SUBNET_SELECTION).and_then(|value| value.address()));
     if let Some(link) = link.filter(|link| !link.is_unspecified()) {
-        return snapshot.subnet_of_address(link, classes);
+        return snapshot.subnet_by_prefix(link, admits);
     }
     let relay = message.giaddr();
     if relay.is_unspecified() {
-        return subnet_of_direct(snapshot, view, classes);
+        return subnet_of_direct(snapshot, view, admits);
     }
-    snapshot.subnet_of_relay(relay, classes).or_else(|| snapshot.subnet_of_address(relay, classes))
+    snapshot.subnet_by_relay(relay, &admits).or_else(|| snapshot.subnet_by_prefix(relay, &admits))
 }
 
 /// Returns the subnet of a DHCPv4 client that sends without a relay agent. A client that sends to
@@ -38,17 +38,17 @@ pub(super) fn subnet(
 fn subnet_of_direct(
     snapshot: &Snapshot,
     view: &PacketView4<'_>,
-    classes: &ClassSet,
+    admits: impl Fn(SubnetIndex) -> bool,
 ) -> Option<SubnetIndex> {
     let ingress = view.ingress;
     let addresses = [view.message.ciaddr(), *ingress.source.ip()];
     if let Some(&address) = addresses.iter().find(|address| !address.is_unspecified())
         && !ingress.is_broadcast
     {
-        return snapshot.subnet_of_address(address, classes);
+        return snapshot.subnet_by_prefix(address, admits);
     }
     view.interfaces
         .name(ingress.interface)
-        .and_then(|name| snapshot.subnet_of_interface(name, classes))
-        .or_else(|| snapshot.subnet_of_address(ingress.local, classes))
+        .and_then(|name| snapshot.subnet_by_interface(name, &admits))
+        .or_else(|| snapshot.subnet_by_prefix(ingress.local, &admits))
 }

@@ -2,21 +2,19 @@
 
 use base::{Now, Prefetch};
 use dhcp_lease::LeaseStore;
-use dhcp_lease::v4::{PoolSet, V4};
+use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{Malformed, Message, MessageType};
 
 use super::reply::ReplyKind;
 use super::request::client_id;
-use super::{
-    Destination, Dhcp4TransactionOutcome, Dhcp4TransactionScratch, Ingress, Snapshot, Transaction,
-    drive, prefetch,
-};
-use crate::classify::{Classes, PacketView4};
-use crate::hosts::{HostBook, HostTerms, Hosts};
+use super::{Destination, Dhcp4TransactionScratch, Ingress, Snapshot, Transaction, prefetch};
+use crate::classify::PacketView4;
+use crate::hosts::HostBook;
 use crate::in_flight::{ClientKeys, InFlight};
-use crate::protocol::{LookupGuess, MessageOutcome, Protocol, ServeContext, WrittenReply, names};
+use crate::protocol::{LookupGuess, Protocol, ServeContext, WrittenReply, names};
 use crate::reason::DropReason;
 use crate::statistic::{self, DropStatistic, StatisticEvent};
+use crate::transaction::{NoReply, drive};
 
 /// DHCPv4 message types that are counted by name; others are counted together.
 const RECEIVED_TYPES: [MessageType; 9] = [
@@ -33,7 +31,6 @@ const RECEIVED_TYPES: [MessageType; 9] = [
 
 impl Protocol for V4 {
     type Message<'m> = Message<'m>;
-    type Snapshot = Snapshot;
     type Ingress = Ingress;
     type Destination = Destination;
     type Work = Dhcp4TransactionScratch;
@@ -75,14 +72,6 @@ impl Protocol for V4 {
         (DropStatistic::ParseFailed, None)
     }
 
-    fn classes(snapshot: &Snapshot) -> &Classes {
-        &snapshot.classes
-    }
-
-    fn ids_of_subnets(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
-        (0..).take(snapshot.subnet_count()).map(|index| snapshot.subnet(index).id)
-    }
-
     fn received_index(message: &Message<'_>) -> usize {
         let kind = message.message_type();
         RECEIVED_TYPES
@@ -105,14 +94,6 @@ impl Protocol for V4 {
         Ok(Some(in_flight.keys(message.chaddr(), client_id(message)?)))
     }
 
-    fn host_tables(snapshot: &Snapshot) -> &Hosts<Self, HostTerms<Self>> {
-        &snapshot.hosts
-    }
-
-    fn pool_set(snapshot: &Snapshot) -> &PoolSet {
-        snapshot.pools()
-    }
-
     fn prefetch<S: LeaseStore<Self>>(
         snapshot: &Snapshot,
         message: &Message<'_>,
@@ -129,7 +110,7 @@ impl Protocol for V4 {
         message: &Message<'_>,
         ingress: Ingress,
         context: ServeContext<'_, Self, S>,
-    ) -> MessageOutcome<Self::Destination> {
+    ) -> Result<WrittenReply<Self::Destination>, NoReply> {
         let ServeContext { store, work, buffer, counters, subnet_events, interfaces, hosts } =
             context;
         let hosts = HostBook::new(&snapshot.hosts, hosts);
@@ -140,15 +121,13 @@ impl Protocol for V4 {
         let (client_facts, flex) = (&mut work.client_facts, &mut work.flex);
         let begun = Transaction::begin(snapshot, hosts, view, client_facts, flex);
         if hosts.has_missed() {
-            return MessageOutcome::AwaitHosts;
+            return Err(NoReply::AwaitHosts);
         }
-        let mut transaction = match begun {
-            Ok(transaction) => transaction,
-            Err(reason) => return MessageOutcome::Drop(reason),
-        };
-        let outcome = drive(&mut transaction, now, store, &mut work.facts);
+        let mut transaction = begun?;
+        let facts = core::slice::from_mut(&mut work.facts);
+        let outcome = drive(&mut transaction, now, store, facts);
         if let Some((subnet, was_searched)) = transaction.failed_allocation() {
-            let is_in_network = snapshot.subnet(subnet).is_in_network;
+            let is_in_network = snapshot.subnet(subnet).network.is_some();
             for event in statistic::failed_allocation(is_in_network, was_searched) {
                 count(event, subnet);
             }
@@ -156,16 +135,10 @@ impl Protocol for V4 {
         if let Some(subnet) = transaction.conflict() {
             count(StatisticEvent::ReservationConflict, subnet);
         }
-        let reply = match outcome {
-            Dhcp4TransactionOutcome::Reply(reply) => reply,
-            Dhcp4TransactionOutcome::Silence => return MessageOutcome::Silence,
-            Dhcp4TransactionOutcome::Wait(epoch) => return MessageOutcome::Wait(epoch),
-            Dhcp4TransactionOutcome::AwaitHosts => return MessageOutcome::AwaitHosts,
-            Dhcp4TransactionOutcome::Drop(reason) => return MessageOutcome::Drop(reason),
-        };
+        let reply = outcome?;
         if transaction.is_bootp() && reply.terms.kind == ReplyKind::Nak {
             // BOOTP has no refusal.
-            return MessageOutcome::Drop(DropReason::UnknownClient);
+            return Err(DropReason::UnknownClient.into());
         }
         if reply.terms.is_repeated
             && let Some(location) = reply.terms.location
@@ -174,15 +147,12 @@ impl Protocol for V4 {
         }
         transaction.settle(&reply);
         counters.count_omitted(transaction.omissions());
-        match reply.emit(&transaction, buffer, counters) {
-            Ok(len) => MessageOutcome::Reply(WrittenReply {
-                len,
-                destination: Destination::for_reply(message, ingress, &reply.terms),
-                kind: reply_index(reply.terms.kind),
-                gate_epoch: reply.gate_epoch,
-            }),
-            Err(reason) => MessageOutcome::Drop(reason),
-        }
+        Ok(WrittenReply {
+            len: reply.emit(&transaction, buffer, counters)?,
+            destination: Destination::for_reply(message, ingress, &reply.terms),
+            kind: reply_index(reply.terms.kind),
+            gate_epoch: reply.gate_epoch,
+        })
     }
 }
 

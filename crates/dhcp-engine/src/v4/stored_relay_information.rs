@@ -29,7 +29,7 @@ impl StoredRelayInformation {
         store: &mut impl LeaseStore<V4>,
     ) -> &[u8] {
         self.octets.clear();
-        if !snapshot.stashes_agent_options || !is_renewed_directly(message) {
+        if !snapshot.own.stashes_agent_options || !is_renewed_directly(message) {
             return &[];
         }
         self.context.clear();

@@ -1,9 +1,7 @@
 //! Transaction of a DHCPv4 message: from the parsed message to a reply, silence or a counted drop.
 //!
-//! It steps until it has an outcome. Each step names its next need (facts, or the result of a
-//! commit), and the next call passes that in; the decisions themselves are in `decide`. Reasons to
-//! step again are bounded: after [`COMMIT_TRIES_MAX`] lost races the message is dropped and
-//! counted, and the client's retransmission starts afresh.
+//! It steps until it has an outcome ([`crate::transaction`]); the decisions themselves are in
+//! `decide`.
 
 use core::cell::Cell;
 use core::net::Ipv4Addr;
@@ -11,8 +9,7 @@ use core::net::Ipv4Addr;
 use base::Now;
 use dhcp_lease::contract::FETCHED_ADDRESSES_MAX;
 use dhcp_lease::v4::{
-    Action, Change, CommitRefusal, Facts, FetchKeys, LeaseStore, PoolIndex, Receipt, SlotOccupancy,
-    SlotOwner, SlotView, V4,
+    Action, Change, Facts, FetchKeys, PoolIndex, Receipt, SlotOccupancy, SlotOwner, SlotView, V4,
 };
 use dhcp_lease::{HardwareAddress, Identity};
 use dhcp_wire::v4::{Message, option};
@@ -28,85 +25,16 @@ use crate::links::PoolLocation;
 use crate::omission::{Omission, clear_if_too_long};
 use crate::options::ScopeOptions;
 use crate::prefixes::SubnetIndex;
-
-/// Largest number of commits that one DHCPv4 message may lose to others before the server drops it.
-/// Each loss means that another client got the slot in the microseconds since it was fetched.
-pub const COMMIT_TRIES_MAX: u8 = 8;
-
-/// Step that a DHCPv4 transaction needs next, or its outcome.
-#[derive(Debug)]
-pub enum Dhcp4TransactionStep<'t> {
-    /// Fetch the slots and free addresses for these keys, then step with
-    /// [`Dhcp4TransactionInput::Facts`].
-    Fetch(FetchKeys<'t>),
-    /// Commit all of these changes and step with [`Dhcp4TransactionInput::Committed`].
-    Commit(Dhcp4MessageChanges<'t>),
-    /// Mark an address that is reserved for another client as one that no client gets from a search
-    /// of the pools, and commit the changes, if any; then step with
-    /// [`Dhcp4TransactionInput::Committed`].
-    SetAside(Ipv4Addr, Option<Dhcp4MessageChanges<'t>>),
-    /// End of the transaction, with its outcome.
-    Done(Dhcp4TransactionOutcome),
-}
-
-/// Response of the owner to the last step of a DHCPv4 transaction.
-#[derive(Debug)]
-pub enum Dhcp4TransactionInput<'f> {
-    /// Begin of the transaction: the caller has no response to a step yet.
-    Begin,
-    /// Facts that the last step required to be fetched.
-    Facts(&'f Facts),
-    /// Result of the commit that the last step required.
-    Committed(Result<Receipt, CommitRefusal>),
-}
-
-/// Changes of leases by one DHCPv4 message: one, or one and the end of the client's other lease.
-#[derive(Clone, Copy, Debug)]
-pub enum Dhcp4MessageChanges<'t> {
-    /// Change of the message's own lease.
-    One(Change<'t>),
-    /// Change of the message's own lease, and the end of the client's other lease.
-    Two([Change<'t>; 2]),
-}
-
-impl<'t> Dhcp4MessageChanges<'t> {
-    /// Returns all changes of the message.
-    #[must_use]
-    pub const fn as_slice(&self) -> &[Change<'t>] {
-        match self {
-            Self::One(change) => core::slice::from_ref(change),
-            Self::Two(changes) => changes,
-        }
-    }
-}
-
-/// Outcome of a DHCPv4 transaction.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Dhcp4TransactionOutcome {
-    /// Reply to send once its row epoch is settled (its lease rows are durable).
-    Reply(Reply),
-    /// Silence: the protocol requires no reply (DHCPRELEASE, DHCPDECLINE, an offer not taken).
-    Silence,
-    /// Delay: the last row of the lease is not durable yet; run the message again once this row
-    /// epoch has settled.
-    Wait(u64),
-    /// Delay: hosts that the transaction needs are not looked up yet; run the message again when
-    /// they are.
-    AwaitHosts,
-    /// Drop without a reply; this reason is counted.
-    Drop(DropReason),
-}
+use crate::transaction::{
+    CandidateRequest, CommitProgress, MessageTransaction, NoReply, TransactionInput,
+    TransactionStep,
+};
 
 /// Transaction of one DHCPv4 message.
 ///
-/// The transaction touches no lease itself. The owner calls [`Transaction::begin`] once, then
-/// [`Transaction::step`] with [`Dhcp4TransactionInput::Begin`], and after that with the response to
-/// the step before: `Facts` after `Fetch`, `Committed` after `Commit` and `SetAside`. Facts are
-/// those of the moment of the fetch; a commit that fails since they have changed is passed in as an
-/// error, and the transaction fetches again. `Done` ends the transaction, and no step follows it.
-/// [`Transaction::failed_allocation`] and [`Transaction::conflict`] say more about an outcome. On
-/// [`Dhcp4TransactionOutcome::Wait`] and [`Dhcp4TransactionOutcome::AwaitHosts`] the owner keeps
-/// the message and begins a new transaction for it later.
+/// The owner calls [`Transaction::begin`], then
+/// [`drive`](crate::transaction::drive), which continues the transaction to its end.
+/// [`Transaction::failed_allocation`] and [`Transaction::conflict`] say more about an outcome.
 #[derive(Debug)]
 pub struct Transaction<'m> {
     /// Configuration that the transaction uses from begin to end.
@@ -135,12 +63,12 @@ pub struct Transaction<'m> {
     settled: Option<ReplyKind>,
     /// Terms of the reply that follows the commit in progress, if any does.
     reply_after_commit: Option<ReplyTerms>,
-    /// Number of commits that other clients' changes have refused so far.
-    tries: u8,
+    /// Changes that the next commit makes.
+    planned: Option<PlannedChanges>,
+    /// Progress of the commits.
+    progress: CommitProgress,
     /// Request for a free address that the next fetch makes.
-    candidate_request: Dhcp4CandidateRequest,
-    /// Purpose of the commit in progress, when the commit only prepares a decision.
-    preparing: Option<Dhcp4PreparatoryCommit>,
+    candidate_request: CandidateRequest,
     /// True once all pools were searched and none had a free address for the client.
     is_exhausted: bool,
     /// Subnet whose address, reserved for the client, another client has in use.
@@ -150,34 +78,25 @@ pub struct Transaction<'m> {
     pub(super) last_pool_lookup: Cell<Option<(Ipv4Addr, Option<PoolLocation>)>>,
 }
 
-/// Purpose of a DHCPv4 commit that only prepares a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dhcp4PreparatoryCommit {
-    /// Hold of a candidate while the reservations of its address are looked up.
-    Hold,
-    /// Return of an address that the client held and that is reserved for another client.
-    SetAside,
-}
+/// Step that a DHCPv4 transaction needs next, or its outcome.
+type Step<'t> = TransactionStep<'t, V4, Reply>;
 
-/// Request of a DHCPv4 transaction for a free address at the next fetch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dhcp4CandidateRequest {
-    /// No request: the fetch claims no free address.
-    Nothing,
-    /// Request for a free address only when the client has no slot at all.
-    SpareCandidate,
-    /// Request for a free address: no address that the client has or requested will do.
-    Candidate,
-    /// No request, since no free address was left: an address of another reservation of the client
-    /// may do.
-    Reserved,
+/// Changes of leases that a DHCPv4 message makes, of which the texts are not borrowed yet.
+#[derive(Clone, Copy, Debug)]
+struct PlannedChanges {
+    /// Slot of the message's own lease.
+    change_of: SlotView,
+    /// Action on that slot.
+    action: ProposedAction,
+    /// Slot of the client's other lease, which ends.
+    gives_up: Option<SlotView>,
 }
 
 /// Returns true if any subnet of the link that is open to the client has `match-client-id` true: as
 /// in Kea, client identifiers identify clients in all subnets of the link then.
 fn counts_client_ids(snapshot: &Snapshot, subnet: SubnetIndex, classes: &ClassSet) -> bool {
     let mut link = snapshot.link_subnets(subnet).iter();
-    link.any(|&at| snapshot.subnet(at).match_client_id && snapshot.admits(at, classes))
+    link.any(|&at| snapshot.subnet(at).own.match_client_id && snapshot.admits(at, classes))
 }
 
 impl<'m> Transaction<'m> {
@@ -213,7 +132,8 @@ impl<'m> Transaction<'m> {
         }
         let identifiers = client_facts::identifiers(snapshot, &view, client_id, flex);
         client_facts.find_early(snapshot, hosts, &view, &identifiers)?;
-        let subnet = select::subnet(snapshot, &view, &client_facts.classes);
+        let admits = |subnet| snapshot.admits(subnet, &client_facts.classes);
+        let subnet = select::subnet(snapshot, &view, admits);
         if subnet.is_none() && is_direct_broadcast(&view) {
             // Another server on the link may know the client, so no reply is sent, as in Kea (RFC
             // 2131 §4.3.2).
@@ -248,12 +168,12 @@ impl<'m> Transaction<'m> {
             server_id,
             settled,
             reply_after_commit: None,
-            tries: 0,
-            preparing: None,
+            planned: None,
+            progress: CommitProgress::default(),
             is_exhausted: false,
             conflict: None,
             last_pool_lookup: Cell::new(None),
-            candidate_request: Dhcp4CandidateRequest::Nothing,
+            candidate_request: CandidateRequest::Nothing,
         };
         transaction.prepare()?;
         Ok(transaction)
@@ -286,7 +206,7 @@ impl<'m> Transaction<'m> {
         }
         // Information that came from the lease itself is not written again.
         if self.view.stored_relay_information.is_empty()
-            && self.snapshot.subnet(subnet).is_link_storing
+            && self.snapshot.subnet(subnet).own.is_link_storing
         {
             let context = &mut self.client_facts.user_context;
             relay_info::write(self.view.message, context);
@@ -303,7 +223,7 @@ impl<'m> Transaction<'m> {
         }
         let has_claim = self.possible_claims().next().is_some();
         if self.intent.address().is_none() && !has_claim {
-            self.candidate_request = Dhcp4CandidateRequest::SpareCandidate;
+            self.candidate_request = CandidateRequest::SpareCandidate;
         }
         Ok(())
     }
@@ -321,7 +241,8 @@ impl<'m> Transaction<'m> {
         let snapshot = self.snapshot;
         self.open_subnets(subnet).find(|&at| has(&snapshot.subnet(at).scope.options)).or_else(
             || {
-                let is_of_network = snapshot.network(subnet).is_some_and(|n| has(&n.options));
+                let is_of_network =
+                    snapshot.network(snapshot.subnet(subnet)).is_some_and(|n| has(&n.options));
                 if is_of_network { Some(subnet) } else { None }
             },
         )
@@ -351,7 +272,7 @@ impl<'m> Transaction<'m> {
         }
         let subnet = self.subnet?;
         let last = self.pools().last();
-        Some((last.map_or(subnet, |&pool| self.snapshot.subnet_of(pool)), last.is_some()))
+        Some((last.map_or(subnet, |&pool| self.snapshot.pool_terms(pool).subnet), last.is_some()))
     }
 
     /// Returns the subnet whose reserved address another client had in use when this client would
@@ -361,62 +282,41 @@ impl<'m> Transaction<'m> {
         self.conflict
     }
 
-    /// Continues the transaction with the response to its last step, and returns the next step.
-    pub fn step(
-        &mut self,
-        now: Now,
-        input: &Dhcp4TransactionInput<'_>,
-    ) -> Dhcp4TransactionStep<'_> {
-        match input {
-            Dhcp4TransactionInput::Begin => match self.settled {
-                Some(kind) => Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Reply(
-                    self.reply(ReplyTerms::without_address(kind), 0),
-                )),
-                None => self.fetch(),
-            },
-            Dhcp4TransactionInput::Facts(facts) => self.decide(now, facts),
-            Dhcp4TransactionInput::Committed(result) if self.preparing.is_some() => {
-                self.prepared(*result)
-            }
-            Dhcp4TransactionInput::Committed(Ok(receipt)) => {
-                Dhcp4TransactionStep::Done(self.committed(*receipt))
-            }
-            Dhcp4TransactionInput::Committed(Err(refusal)) => self.refused(*refusal),
-        }
-    }
-
-    fn fetch(&self) -> Dhcp4TransactionStep<'_> {
+    fn fetch(&self) -> Step<'_> {
         let addresses = if self.client_facts.client_hosts.is_empty() {
             let mut addresses = self.intent.address().into_iter();
             core::array::from_fn(|_| addresses.next())
         } else {
             self.requested_and_reserved()
         };
-        Dhcp4TransactionStep::Fetch(FetchKeys {
-            identity: self.identity,
-            addresses,
-            pools: self.snapshot.pools(),
-            candidate_pools: match self.candidate_request {
-                Dhcp4CandidateRequest::Nothing | Dhcp4CandidateRequest::Reserved => &[],
-                Dhcp4CandidateRequest::SpareCandidate | Dhcp4CandidateRequest::Candidate => {
+        // A candidate of an earlier fetch stays claimed until the batch ends.
+        TransactionStep::FetchAnother(
+            0,
+            FetchKeys {
+                identity: self.identity,
+                addresses,
+                pools: self.snapshot.pools(),
+                candidate_pools: if self.candidate_request.searches_pools() {
                     self.pools()
-                }
+                } else {
+                    &[]
+                },
+                is_candidate_spare: self.candidate_request == CandidateRequest::SpareCandidate,
             },
-            is_candidate_spare: self.candidate_request == Dhcp4CandidateRequest::SpareCandidate,
-        })
+        )
     }
 
     /// Returns the addresses to fetch: the one that the client requests, then those that are
     /// reserved for it.
     fn requested_and_reserved(&self) -> [Option<Ipv4Addr>; FETCHED_ADDRESSES_MAX] {
-        let further = (self.candidate_request == Dhcp4CandidateRequest::Reserved)
-            .then(|| self.further_reserved());
+        let further =
+            (self.candidate_request == CandidateRequest::Reserved).then(|| self.further_reserved());
         let addresses = self.intent.address().into_iter().chain(further.into_iter().flatten());
         let mut addresses = addresses.chain(self.possible_claims());
         core::array::from_fn(|_| addresses.next())
     }
 
-    fn decide(&mut self, now: Now, facts: &Facts) -> Dhcp4TransactionStep<'_> {
+    fn decide(&mut self, now: Now, facts: &Facts) -> Step<'_> {
         if let Some(location) = facts.candidate.and_then(|slot| self.location_in_pool(slot.address))
         {
             self.snapshot.preference.record_use(location.subnet);
@@ -434,15 +334,10 @@ impl<'m> Transaction<'m> {
         self.conflict = conflict;
         match decision {
             Decision::NeedCandidate => {
-                let was_claimed = match self.candidate_request {
-                    Dhcp4CandidateRequest::Nothing => false,
-                    Dhcp4CandidateRequest::SpareCandidate => facts.client_slot_count == 0,
-                    Dhcp4CandidateRequest::Candidate | Dhcp4CandidateRequest::Reserved => true,
-                };
-                if was_claimed {
+                if self.candidate_request.was_made(facts) {
                     return self.exhausted();
                 }
-                self.candidate_request = Dhcp4CandidateRequest::Candidate;
+                self.candidate_request = CandidateRequest::Candidate;
                 self.fetch()
             }
             Decision::Change { change_of, action, gives_up, reply } => {
@@ -450,7 +345,8 @@ impl<'m> Transaction<'m> {
                 if let ProposedAction::Lease { location, .. } = action {
                     self.choose_name(location, change_of.address);
                 }
-                Dhcp4TransactionStep::Commit(self.changes(change_of, action, gives_up))
+                self.planned = Some(PlannedChanges { change_of, action, gives_up });
+                TransactionStep::Commit
             }
             other => self.finish(other),
         }
@@ -458,129 +354,72 @@ impl<'m> Transaction<'m> {
 
     /// Continues after no pool had a free address: only further reservations of the client are
     /// left.
-    fn exhausted(&mut self) -> Dhcp4TransactionStep<'_> {
-        if self.candidate_request != Dhcp4CandidateRequest::Reserved
+    fn exhausted(&mut self) -> Step<'_> {
+        if self.candidate_request != CandidateRequest::Reserved
             && self.further_reserved().next().is_some()
         {
-            self.candidate_request = Dhcp4CandidateRequest::Reserved;
+            self.candidate_request = CandidateRequest::Reserved;
             return self.fetch();
         }
         if self.hosts.has_missed() {
-            return Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::AwaitHosts);
+            return TransactionStep::Done(Err(NoReply::AwaitHosts));
         }
         self.is_exhausted = true;
         match self.intent {
             Dhcp4Intent::Request(..) => self.finish(decide::nak(0)),
-            _ => {
-                Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Drop(DropReason::PoolExhausted))
-            }
+            _ => TransactionStep::Done(Err(DropReason::PoolExhausted.into())),
         }
     }
 
     /// Returns true if the transaction tries the addresses of the client's further reservations.
     pub(super) fn wants_further_reserved(&self) -> bool {
-        self.candidate_request == Dhcp4CandidateRequest::Reserved
+        self.candidate_request == CandidateRequest::Reserved
     }
 
     /// Ends the transaction until the hosts that the transaction needs are known. A candidate is
     /// held meanwhile, so that the next run gets the same one.
-    fn await_hosts(&mut self, now: Now, facts: &Facts) -> Dhcp4TransactionStep<'_> {
+    fn await_hosts(&mut self, now: Now, facts: &Facts) -> Step<'_> {
         let candidate =
             facts.candidate.and_then(|slot| Some((slot, self.location_in_pool(slot.address)?)));
         let Some((slot, location)) = candidate else {
-            return Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::AwaitHosts);
+            return TransactionStep::Done(Err(NoReply::AwaitHosts));
         };
-        self.preparing = Some(Dhcp4PreparatoryCommit::Hold);
+        self.progress.begin_hold();
         let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
-        let hold = ProposedAction::Hold { deadline_ns, subnet: location.subnet };
-        Dhcp4TransactionStep::Commit(self.changes(slot, hold, None))
+        let action = ProposedAction::Hold { deadline_ns, subnet: location.subnet };
+        self.planned = Some(PlannedChanges { change_of: slot, action, gives_up: None });
+        TransactionStep::Commit
     }
 
     /// Gives up the address in `slot`, which is reserved for another client.
-    fn set_aside(&mut self, slot: SlotView) -> Dhcp4TransactionStep<'_> {
-        if self.tries >= COMMIT_TRIES_MAX {
-            return Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Drop(
-                DropReason::Contention,
-            ));
+    fn set_aside(&mut self, slot: SlotView) -> Step<'_> {
+        if let Err(no_reply) = self.progress.begin_set_aside() {
+            return TransactionStep::Done(Err(no_reply));
         }
-        self.tries += 1;
-        self.preparing = Some(Dhcp4PreparatoryCommit::SetAside);
         let is_own_hold =
             slot.occupancy == SlotOccupancy::Held && slot.owner == SlotOwner::Requester;
-        let unhold = || self.changes(slot, ProposedAction::Plain(Action::Unhold), None);
-        Dhcp4TransactionStep::SetAside(slot.address, is_own_hold.then(unhold))
+        let action = ProposedAction::Plain(Action::Unhold);
+        let unhold = PlannedChanges { change_of: slot, action, gives_up: None };
+        self.planned = is_own_hold.then_some(unhold);
+        TransactionStep::SetAside(slot.address)
     }
 
-    /// Continues after a commit that only prepared a decision (a hold, or setting an address
-    /// aside); a refusal means that other transactions were faster.
-    fn prepared(&mut self, result: Result<Receipt, CommitRefusal>) -> Dhcp4TransactionStep<'_> {
-        match (self.preparing.take(), result) {
-            (_, Err(CommitRefusal::Failed)) => {
-                Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Drop(DropReason::StoreFailed))
-            }
-            (Some(Dhcp4PreparatoryCommit::SetAside), _) => self.fetch(),
-            (Some(Dhcp4PreparatoryCommit::Hold) | None, _) => {
-                Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::AwaitHosts)
-            }
-        }
-    }
-
-    fn changes(
-        &self,
-        slot: SlotView,
-        proposed: ProposedAction,
-        gives_up: Option<SlotView>,
-    ) -> Dhcp4MessageChanges<'_> {
-        let change = |slot: SlotView, identity, action| Change {
-            identity,
-            address: slot.address,
-            expected_version: slot.version,
-            action,
-        };
-        let first = change(slot, proposed.identity(self), proposed.with_texts(self));
-        let release = |other| change(other, self.identity, Action::Release);
-        match gives_up {
-            Some(other) => Dhcp4MessageChanges::Two([first, release(other)]),
-            None => Dhcp4MessageChanges::One(first),
-        }
-    }
-
-    fn finish(&self, decision: Decision) -> Dhcp4TransactionStep<'_> {
-        Dhcp4TransactionStep::Done(match decision {
-            Decision::Reply(terms, gate_epoch) => {
-                Dhcp4TransactionOutcome::Reply(self.reply(terms, gate_epoch))
-            }
-            Decision::Wait(epoch) => Dhcp4TransactionOutcome::Wait(epoch),
-            Decision::Drop(reason) => Dhcp4TransactionOutcome::Drop(reason),
-            Decision::Change { .. } | Decision::NeedCandidate => Dhcp4TransactionOutcome::Silence,
+    fn finish(&self, decision: Decision) -> Step<'_> {
+        TransactionStep::Done(match decision {
+            Decision::Reply(terms, gate_epoch) => Ok(self.reply(terms, gate_epoch)),
+            Decision::Wait(epoch) => Err(NoReply::Wait(epoch)),
+            Decision::Drop(reason) => Err(NoReply::Drop(reason)),
+            Decision::Change { .. } | Decision::NeedCandidate => Err(NoReply::Silence),
         })
     }
 
-    fn committed(&self, receipt: Receipt) -> Dhcp4TransactionOutcome {
+    fn committed(&self, receipt: Receipt) -> Result<Reply, NoReply> {
         match self.reply_after_commit {
-            Some(terms) => Dhcp4TransactionOutcome::Reply(self.reply(terms, receipt.row_epoch)),
+            Some(terms) => Ok(self.reply(terms, receipt.row_epoch)),
             None if self.intent == Dhcp4Intent::TakeOtherOffer => {
-                Dhcp4TransactionOutcome::Drop(DropReason::ClientChoseOtherServer)
+                Err(DropReason::ClientChoseOtherServer.into())
             }
-            None => Dhcp4TransactionOutcome::Silence,
-        }
-    }
-
-    fn refused(&mut self, refusal: CommitRefusal) -> Dhcp4TransactionStep<'_> {
-        match refusal {
-            CommitRefusal::Stale if self.tries < COMMIT_TRIES_MAX => {
-                self.tries += 1;
-                self.fetch()
-            }
-            CommitRefusal::Stale | CommitRefusal::NoSuchSlot => {
-                Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Drop(DropReason::Contention))
-            }
-            CommitRefusal::Unsettled(epoch) => {
-                Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Wait(epoch))
-            }
-            CommitRefusal::Failed => {
-                Dhcp4TransactionStep::Done(Dhcp4TransactionOutcome::Drop(DropReason::StoreFailed))
-            }
+            None => Err(NoReply::Silence),
         }
     }
 
@@ -595,47 +434,45 @@ impl<'m> Transaction<'m> {
     }
 }
 
-/// Runs a DHCPv4 transaction to its end against a lease store that answers at once.
-pub fn drive(
-    transaction: &mut Transaction<'_>,
-    now: Now,
-    store: &mut impl LeaseStore<V4>,
-    facts: &mut Facts,
-) -> Dhcp4TransactionOutcome {
-    if transaction.hosts.has_external_source() {
-        transaction.looked_up_claims().for_each(|address| store.reserve_address(address));
-    }
-    let mut input_is_facts = false;
-    let mut committed = None;
-    loop {
-        let input = match committed.take() {
-            Some(result) => Dhcp4TransactionInput::Committed(result),
-            None if input_is_facts => Dhcp4TransactionInput::Facts(facts),
-            None => Dhcp4TransactionInput::Begin,
-        };
-        match transaction.step(now, &input) {
-            Dhcp4TransactionStep::Fetch(keys) => {
-                store.fetch(now, &keys, facts);
-                if facts.unread_epoch > 0 {
-                    return Dhcp4TransactionOutcome::Wait(facts.unread_epoch);
+impl MessageTransaction<V4> for Transaction<'_> {
+    type Reply = Reply;
+
+    fn step(&mut self, now: Now, input: &TransactionInput<'_, V4>) -> Step<'_> {
+        match input {
+            TransactionInput::Begin => match self.settled {
+                Some(kind) => {
+                    TransactionStep::Done(Ok(self.reply(ReplyTerms::without_address(kind), 0)))
                 }
-                input_is_facts = true;
-            }
-            Dhcp4TransactionStep::Commit(changes) => {
-                committed = Some(store.commit(now, changes.as_slice()));
-            }
-            Dhcp4TransactionStep::SetAside(address, changes) => {
-                store.reserve_address(address);
-                committed = Some(match changes {
-                    Some(changes) => store.commit(now, changes.as_slice()),
-                    None => {
-                        store.release_claim(address);
-                        Ok(Receipt { row_epoch: 0 })
-                    }
-                });
-            }
-            Dhcp4TransactionStep::Done(outcome) => return outcome,
+                None => self.fetch(),
+            },
+            TransactionInput::Facts(facts) => self.decide(now, &facts[0]),
+            TransactionInput::Committed(result) => match self.progress.finish(*result) {
+                Ok(Some(receipt)) => TransactionStep::Done(self.committed(receipt)),
+                Ok(None) => self.fetch(),
+                Err(no_reply) => TransactionStep::Done(Err(no_reply)),
+            },
         }
+    }
+
+    fn with_changes<R>(&self, commit: impl FnOnce(&[Change<'_>]) -> R) -> R {
+        let Some(planned) = &self.planned else { return commit(&[]) };
+        let change = |slot: &SlotView, identity, action| Change {
+            identity,
+            address: slot.address,
+            expected_version: slot.version,
+            action,
+        };
+        let PlannedChanges { change_of, action, gives_up } = planned;
+        let first = change(change_of, action.identity(self), action.with_texts(self));
+        match gives_up {
+            Some(other) => commit(&[first, change(other, self.identity, Action::Release)]),
+            None => commit(&[first]),
+        }
+    }
+
+    fn looked_up_claims(&self) -> impl Iterator<Item = Ipv4Addr> {
+        let has_source = self.hosts.has_external_source();
+        has_source.then(|| self.cached_claims()).into_iter().flatten()
     }
 }
 
@@ -654,7 +491,9 @@ fn reply_to_stranger(
 ) -> Result<ReplyKind, DropReason> {
     match intent {
         Dhcp4Intent::Request(RequestingClientState::Selecting, _) => Ok(ReplyKind::Nak),
-        Dhcp4Intent::Request(RequestingClientState::Rebooting, _) if snapshot.is_authoritative => {
+        Dhcp4Intent::Request(RequestingClientState::Rebooting, _)
+            if snapshot.own.is_authoritative =>
+        {
             Ok(ReplyKind::Nak)
         }
         Dhcp4Intent::Request(RequestingClientState::Renewing, _) if !ingress.is_broadcast => {

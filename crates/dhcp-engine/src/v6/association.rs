@@ -7,6 +7,7 @@ use dhcp_wire::v6::{self as wire, Message, StatusCode};
 
 use super::lifetimes::Lifetimes;
 use crate::prefixes::SubnetIndex;
+use crate::transaction::CandidateRequest;
 
 /// Largest number of identity associations (IA_NA, IA_PD; RFC 9915 §12) of one message that get
 /// leases. The rest are refused.
@@ -37,7 +38,7 @@ pub struct MessageAssociation<'m> {
     /// Lifetimes that the client sends with its first hint, in seconds; 0 where the client requests
     /// none.
     pub(super) requested_lifetimes: Lifetimes,
-    pub(super) candidate_request: Dhcp6CandidateRequest,
+    pub(super) candidate_request: CandidateRequest,
     pub(super) is_fetched: bool,
     /// Number of free addresses or prefixes that were claimed for the identity association and that
     /// it could not have, since earlier associations of the message take them.
@@ -56,20 +57,6 @@ pub struct MessageAssociation<'m> {
     pub(super) withdrawn: [Option<Resource>; WITHDRAWN_MAX],
     /// Outcome of the identity association, for the reply.
     pub result: AssociationResult,
-}
-
-/// Request of an association for a free address or prefix at the next fetch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dhcp6CandidateRequest {
-    /// No request: the fetch claims no free address or prefix.
-    Nothing,
-    /// Request for a free address or prefix only when the association has no slot at all.
-    SpareCandidate,
-    /// Request for a free address or prefix: none that the association has or requested will do.
-    Candidate,
-    /// No request, since no free address or prefix was left: another reservation of the client may
-    /// do.
-    Reserved,
 }
 
 /// Outcome of an identity association.
@@ -179,7 +166,7 @@ impl<'m> Associations<'m> {
     pub(super) fn look_in_turn(&mut self) {
         self.iter_mut()
             .skip(1)
-            .for_each(|association| association.candidate_request = Dhcp6CandidateRequest::Nothing);
+            .for_each(|association| association.candidate_request = CandidateRequest::Nothing);
     }
 
     fn ignore_numbers(&mut self) {
@@ -277,9 +264,9 @@ impl<'m> MessageAssociation<'m> {
             hints,
             requested_lifetimes,
             candidate_request: if wants_lease && asks_for_any {
-                Dhcp6CandidateRequest::SpareCandidate
+                CandidateRequest::SpareCandidate
             } else {
-                Dhcp6CandidateRequest::Nothing
+                CandidateRequest::Nothing
             },
             is_fetched: false,
             claims: 0,

@@ -5,10 +5,11 @@ use base::Now;
 use dhcp_lease::v6::{Facts, Resource, ResourceKind, SlotOccupancy, SlotOwner, SlotView};
 
 use super::Transaction;
-use super::association::{Dhcp6CandidateRequest, MessageAssociation, ResourceLocation};
+use super::association::{MessageAssociation, ResourceLocation};
 use super::client::Buffers;
 use crate::hosts::ReservationScope;
 use crate::prefixes::SubnetIndex;
+use crate::transaction::CandidateRequest;
 
 /// Choice of a slot for one identity association of a transaction.
 pub(super) struct Choice<'c, 'm> {
@@ -79,7 +80,7 @@ impl Choice<'_, '_> {
         let is_requested = self.association.hints.contains(&Some(slot.address));
         let is_further = || {
             let mut further = self.transaction.further_reserved(self.association.kind);
-            self.association.candidate_request == Dhcp6CandidateRequest::Reserved
+            self.association.candidate_request == CandidateRequest::Reserved
                 && further.any(|other| other == slot.address)
         };
         let is_available = slot.is_available(self.now);

@@ -123,13 +123,17 @@ impl<'m> RequestingClient<'m> {
         snapshot.classes.evaluate_early(&view, classes, class_workspace);
         refuse_dropped(classes)?;
         flex_id.clear();
-        if let Some(program) = &snapshot.flex_id.program {
+        if let Some(program) = &snapshot.own.flex_id.program {
             program.evaluate(&view, classes, flex_evaluation, flex_id);
         }
         let flex_id = &**flex_id;
         let duid = lease_duid(snapshot, client_id, flex_id, duid)?;
-        let hardware_address =
-            hardware::find_address(&snapshot.mac_sources, arrival.packet, arrival.ingress, duid);
+        let hardware_address = hardware::find_address(
+            &snapshot.own.mac_sources,
+            arrival.packet,
+            arrival.ingress,
+            duid,
+        );
         hardware.clear();
         hardware.extend_from_slice(hardware_address.0.octets());
         let hardware = &**hardware;
@@ -180,7 +184,7 @@ fn lease_duid<'m>(
     flex_id: &[u8],
     buffer: &'m mut Vec<u8>,
 ) -> Result<&'m [u8], DropReason> {
-    let duid = if snapshot.flex_id.replaces_client_id && !flex_id.is_empty() {
+    let duid = if snapshot.own.flex_id.replaces_client_id && !flex_id.is_empty() {
         buffer.clear();
         buffer.extend_from_slice(&[0, 0]);
         buffer.extend_from_slice(flex_id);

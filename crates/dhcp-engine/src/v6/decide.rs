@@ -10,9 +10,10 @@ use dhcp_wire::v6::{IaKind as WireKind, StatusCode};
 
 use super::association::{MessageAssociation, ResourceLocation, none_available};
 use super::choice::Choice;
-use super::transaction::{Dhcp6TransactionOutcome, Transaction};
+use super::transaction::Transaction;
 use super::{Dhcp6Intent, DropReason};
 use crate::prefixes::SubnetIndex;
+use crate::transaction::NoReply;
 
 /// Decision that the facts of an identity association lead to.
 #[derive(Clone, Copy, Debug)]
@@ -82,19 +83,19 @@ pub(super) fn decide(
 /// fit the link, whichever client has them. Temporary addresses (IA_TA) count, prefixes do not. If
 /// no subnet is known, another server may know the link, so there is no reply; Kea replies
 /// NotOnLink.
-pub(super) fn confirm(transaction: &mut Transaction<'_>) -> Dhcp6TransactionOutcome {
+pub(super) fn confirm(transaction: &mut Transaction<'_>) -> Result<u64, NoReply> {
     let ias = transaction.message.ias().filter(|ia| ia.kind != WireKind::Pd);
     let mut addresses = ias.flat_map(|ia| ia.addresses()).peekable();
     if addresses.peek().is_none() {
-        return Dhcp6TransactionOutcome::Drop(DropReason::NothingToConfirm);
+        return Err(DropReason::NothingToConfirm.into());
     }
     let Some(subnet) = transaction.client.subnet else {
-        return Dhcp6TransactionOutcome::Drop(DropReason::NoSubnet);
+        return Err(DropReason::NoSubnet.into());
     };
     let is_on_link = |address| transaction.snapshot.is_on_link(subnet, address);
     let all_fit = addresses.all(|address| is_on_link(address.address));
     transaction.status = Some(if all_fit { StatusCode::Success } else { StatusCode::NotOnLink });
-    Dhcp6TransactionOutcome::Reply(0)
+    Ok(0)
 }
 
 /// Decides on RELEASE and DECLINE for an identity association: the message waits until an earlier

@@ -39,9 +39,7 @@ pub use crate::reason::DropReason;
 pub use client::{Dhcp6ClientScratch, IngressPacket};
 pub use intent::Dhcp6Intent;
 pub use snapshot::Snapshot;
-pub use transaction::{
-    Dhcp6TransactionInput, Dhcp6TransactionOutcome, Dhcp6TransactionStep, Transaction, drive,
-};
+pub use transaction::Transaction;
 
 /// Shard that speaks DHCPv6.
 pub type Shard<S> = crate::shard::Shard<V6, S>;

@@ -96,7 +96,7 @@ pub(super) fn put_supplied(
     let packet = transaction.arrival.packet;
     for (at, relay) in packet.relays().enumerate().rev() {
         for (code, value) in relay.supplied_options() {
-            let is_allowed = transaction.snapshot.relay_supplied.binary_search(&code).is_ok();
+            let is_allowed = transaction.snapshot.own.relay_supplied.binary_search(&code).is_ok();
             // If several agents supply an option, the one nearest to the client counts.
             let is_repeated = || {
                 let mut nearer = packet.relays().skip(at + 1);

@@ -1,22 +1,25 @@
 //! Pools of a DHCPv6 configuration: their specifications for the lease table, their positions in
 //! links, and the settings that they add to their subnets.
 
+use core::net::Ipv6Addr;
+
 use base::AddressBits as _;
 use dhcp_config::v6::{Dhcp6, PdPool, Pool6, Subnet6};
 use dhcp_lease::v6::{PoolIndex, PoolSpec, Resource, ResourceKind, Spans};
 
 use super::prefix_order::PrefixOrder;
-use super::snapshot::PoolTerms;
 use crate::classify::Classes;
 use crate::client_name::NameTerms;
 use crate::links::{Links, allocator};
 use crate::prefixes::SubnetIndex;
 use crate::scope_terms::ScopeTerms;
+use crate::snapshot::PoolTerms;
 
 /// Pools of a DHCPv6 configuration, while it is compiled.
 pub(super) struct Pools {
     pub(super) specs: Vec<PoolSpec>,
-    pub(super) terms: Vec<PoolTerms>,
+    pub(super) terms: Vec<PoolTerms<u16>>,
+    pub(super) excluded: Vec<Option<(Ipv6Addr, u8)>>,
     pub(super) addresses: Links<u128>,
     pub(super) prefixes: Links<u128>,
 }
@@ -27,6 +30,7 @@ impl Pools {
         let mut pools = Self {
             specs: Vec::new(),
             terms: Vec::new(),
+            excluded: Vec::new(),
             addresses: Links::new(config.networks.len(), networks()),
             prefixes: Links::new(config.networks.len(), networks()),
         };
@@ -61,8 +65,8 @@ impl Pools {
         });
         let scope = ScopeTerms::compile(&pool.guards, &pool.options, classes);
         let names = NameTerms::for_pool(&pool.names, &subnet.names);
-        let terms = PoolTerms { id: pool.pool_id, subnet: at, scope, excluded: None, names };
-        self.terms.push(terms);
+        self.terms.push(PoolTerms { id: pool.pool_id, subnet: at, scope, names });
+        self.excluded.push(None);
     }
 
     fn add_prefixes(
@@ -86,9 +90,8 @@ impl Pools {
             last: last.into(),
         });
         let scope = ScopeTerms::compile(&pool.guards, &pool.options, classes);
-        let excluded = pool.excluded;
-        let terms = PoolTerms { id: pool.pool_id, subnet: at, scope, excluded, names: None };
-        self.terms.push(terms);
+        self.terms.push(PoolTerms { id: pool.pool_id, subnet: at, scope, names: None });
+        self.excluded.push(pool.excluded);
     }
 
     /// Returns the spans of the reserved addresses and prefixes that overlap pools of the other

@@ -11,10 +11,11 @@ use dhcp_lease::v6::{
 use dhcp_wire::v6::{MessageWriter, option};
 
 use super::client::{IngressPacket, RequestingClient};
-use super::transaction::{Dhcp6TransactionOutcome, Dhcp6TransactionStep};
+use super::transaction::Step;
 use super::{DropReason, Snapshot, Transaction};
 use crate::hosts::{HostBook, ReservationScope};
 use crate::prefixes::SubnetIndex;
+use crate::transaction::{NoReply, TransactionStep};
 
 /// Address that a client registers by ADDR-REG-INFORM (RFC 9686).
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +42,7 @@ impl<'m> Registration<'m> {
         arrival: &IngressPacket<'m>,
         client: &RequestingClient<'_>,
     ) -> Result<Self, DropReason> {
-        if !snapshot.allows_registration {
+        if !snapshot.own.allows_registration {
             return Err(DropReason::Filtered);
         }
         let subnet = client.subnet.ok_or(DropReason::NoSubnet)?;
@@ -101,11 +102,9 @@ fn is_reserved(
 
 impl Transaction<'_> {
     /// Fetches the lease slot of the address to register (RFC 9686), then registers the address.
-    pub(super) fn register(&mut self, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
+    pub(super) fn register(&mut self, facts: &[Facts]) -> Step<'_> {
         let Some(registration) = self.registration else {
-            return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(
-                DropReason::InvalidRegistration,
-            ));
+            return TransactionStep::Done(Err(DropReason::InvalidRegistration.into()));
         };
         let Some(facts) = facts.first() else {
             let mut addresses = [None; dhcp_lease::v6::FETCHED_ADDRESSES_MAX];
@@ -117,23 +116,21 @@ impl Transaction<'_> {
                 candidate_pools: &[],
                 is_candidate_spare: false,
             };
-            return Dhcp6TransactionStep::Fetch(0, keys);
+            return TransactionStep::Fetch(0, keys);
         };
         let slot = facts.address_slots[0];
         if slot.is_some_and(|slot| slot.occupancy == SlotOccupancy::Releasing) {
-            return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Wait(
+            return TransactionStep::Done(Err(NoReply::Wait(
                 slot.map_or(0, |slot| slot.row_epoch),
-            ));
+            )));
         }
         if slot.is_some_and(|slot| is_leased(&slot)) {
-            return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(
-                DropReason::InvalidRegistration,
-            ));
+            return TransactionStep::Done(Err(DropReason::InvalidRegistration.into()));
         }
         let version = slot.map_or(0, |slot| slot.version);
         self.gate_epoch = slot.map_or(0, |slot| slot.row_epoch);
         self.registration = Some(Registration { version, ..registration });
-        Dhcp6TransactionStep::Commit
+        TransactionStep::Commit
     }
 
     fn registrant(&self) -> IaIdentity<'_> {

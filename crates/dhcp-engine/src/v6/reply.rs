@@ -61,7 +61,7 @@ pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<u
     if let Some(duid) = transaction.message.client_id() {
         writer.option(option::CLIENTID, duid);
     }
-    writer.option(option::SERVERID, &transaction.snapshot.server_duid);
+    writer.option(option::SERVERID, &transaction.snapshot.own.server_duid);
     if transaction.intent == Dhcp6Intent::SolicitRapidly {
         writer.option(option::RAPID_COMMIT, &[]);
     }
@@ -166,7 +166,7 @@ fn excluded(transaction: &Transaction<'_>, grant: &Grant) -> Option<(Ipv6Addr, u
         None => {
             let pool = grant.location.pool?;
             let has_pool_len = snapshot.pools().specs()[pool.0 as usize].len == granted.len;
-            snapshot.pool_terms(pool).excluded.filter(|_| has_pool_len)
+            snapshot.own.excluded[pool.0 as usize].filter(|_| has_pool_len)
         }
     };
     // A row of a host database may name any prefix.

@@ -4,20 +4,18 @@ use core::net::SocketAddrV6;
 
 use base::{Now, Prefetch};
 use dhcp_lease::LeaseStore;
-use dhcp_lease::v6::{Facts, PoolSet, ResourceKind, V6};
+use dhcp_lease::v6::{Facts, ResourceKind, V6};
 use dhcp_wire::v6::{Malformed, MessageType, Packet, StatusCode};
 
 use super::association::{ASSOCIATIONS_MAX, Associations};
 use super::client::{Dhcp6ClientScratch, IngressPacket};
-use super::{
-    Dhcp6TransactionOutcome, Ingress, Snapshot, Transaction, destination, drive, prefetch, reply,
-};
-use crate::classify::Classes;
-use crate::hosts::{HostBook, HostTerms, Hosts};
+use super::{Ingress, Snapshot, Transaction, destination, prefetch, reply};
+use crate::hosts::HostBook;
 use crate::in_flight::{ClientKeys, InFlight};
-use crate::protocol::{LookupGuess, MessageOutcome, Protocol, ServeContext, WrittenReply, names};
+use crate::protocol::{LookupGuess, Protocol, ServeContext, WrittenReply, names};
 use crate::reason::DropReason;
 use crate::statistic::{self, DropStatistic, StatisticEvent};
+use crate::transaction::{NoReply, drive};
 
 /// DHCPv6 message types that are counted by name; others are counted together.
 const RECEIVED_TYPES: [MessageType; 15] = [
@@ -54,7 +52,6 @@ pub struct Dhcp6TransactionScratch {
 
 impl Protocol for V6 {
     type Message<'m> = Packet<'m>;
-    type Snapshot = Snapshot;
     type Ingress = Ingress;
     type Destination = SocketAddrV6;
     type Work = Dhcp6TransactionScratch;
@@ -109,14 +106,6 @@ impl Protocol for V6 {
         (DropStatistic::ParseFailed, None)
     }
 
-    fn classes(snapshot: &Snapshot) -> &Classes {
-        &snapshot.classes
-    }
-
-    fn ids_of_subnets(snapshot: &Snapshot) -> impl Iterator<Item = u32> {
-        (0..).take(snapshot.subnet_count()).map(|index| snapshot.subnet(index).id)
-    }
-
     fn received_index(packet: &Packet<'_>) -> usize {
         let kind = packet.message().message_type();
         RECEIVED_TYPES.iter().position(|&counted| counted == kind).unwrap_or(RECEIVED_TYPES.len())
@@ -128,14 +117,6 @@ impl Protocol for V6 {
 
     fn client(in_flight: &InFlight, packet: &Packet<'_>) -> Result<Option<ClientKeys>, DropReason> {
         Ok(packet.message().client_id().map(|duid| in_flight.keys(&[], Some(duid))))
-    }
-
-    fn host_tables(snapshot: &Snapshot) -> &Hosts<Self, HostTerms<Self>> {
-        &snapshot.hosts
-    }
-
-    fn pool_set(snapshot: &Snapshot) -> &PoolSet {
-        snapshot.pools()
     }
 
     fn prefetch<S: LeaseStore<Self>>(
@@ -154,19 +135,19 @@ impl Protocol for V6 {
         packet: &Packet<'_>,
         ingress: Ingress,
         context: ServeContext<'_, Self, S>,
-    ) -> MessageOutcome<SocketAddrV6> {
+    ) -> Result<WrittenReply<SocketAddrV6>, NoReply> {
         let Dhcp6TransactionScratch { facts, scratch } = context.work;
         let hosts = HostBook::new(&snapshot.hosts, context.hosts);
         let mut associations = Associations::new();
         let arrival = IngressPacket { packet, ingress, interfaces: context.interfaces };
         let begun = Transaction::begin(snapshot, hosts, arrival, scratch, &mut associations);
         if hosts.has_missed() {
-            return MessageOutcome::AwaitHosts;
+            return Err(NoReply::AwaitHosts);
         }
-        let mut transaction = match begun {
-            Ok(transaction) => transaction,
-            Err(reason) => return MessageOutcome::Drop(reason),
-        };
+        let mut transaction = begun?;
+        for facts in &mut facts[..transaction.associations.len()] {
+            facts.candidate = None;
+        }
         let outcome = drive(&mut transaction, now, context.store, facts);
         let count = |event, subnet| {
             context.counters.events().count(event, context.subnet_events, subnet);
@@ -177,16 +158,11 @@ impl Protocol for V6 {
                 count(event, subnet);
             }
         }
-        let gate_epoch = match outcome {
-            Dhcp6TransactionOutcome::Reply(gate_epoch) => gate_epoch,
-            Dhcp6TransactionOutcome::Wait(epoch) => return MessageOutcome::Wait(epoch),
-            Dhcp6TransactionOutcome::AwaitHosts => return MessageOutcome::AwaitHosts,
-            Dhcp6TransactionOutcome::Drop(reason) => return MessageOutcome::Drop(reason),
-        };
+        let gate_epoch = outcome?;
         transaction.finish_classes();
         context.counters.count_omitted(*transaction.buffers.omissions);
         let Ok(len) = reply::emit(&transaction, context.buffer) else {
-            return MessageOutcome::Drop(DropReason::ReplyTooLarge);
+            return Err(DropReason::ReplyTooLarge.into());
         };
         let kind = reply::message_type(transaction.intent);
         for association in transaction.associations.iter().filter(|one| one.is_repeated) {
@@ -200,7 +176,7 @@ impl Protocol for V6 {
         for code in reply::refusals(&transaction) {
             context.counters.count_refused(usize::from(code.code()));
         }
-        MessageOutcome::Reply(WrittenReply {
+        Ok(WrittenReply {
             len,
             destination: destination::for_reply(packet, ingress),
             kind: SENT_TYPES.iter().position(|&sent| sent == kind).expect("no other is sent"),

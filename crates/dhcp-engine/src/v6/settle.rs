@@ -107,7 +107,7 @@ impl<'m> Transaction<'m> {
             valid = valid.or(class.valid_lifetime);
         }
         LifetimeLimits {
-            preferred: preferred.unwrap_or(subnet.preferred_lifetime),
+            preferred: preferred.unwrap_or(subnet.own.preferred_lifetime),
             valid: valid.unwrap_or(subnet.valid_lifetime),
             preferred_remaining_s: 0,
         }
@@ -162,7 +162,7 @@ impl<'m> Transaction<'m> {
         let snapshot = self.snapshot;
         let location = self.chosen_address().map(|(_, location)| (location.subnet, location.pool));
         let location = location.or_else(|| self.served_subnet().map(|subnet| (subnet, None)));
-        location.map_or(&snapshot.default_names, |(subnet, pool)| snapshot.names(subnet, pool))
+        location.map_or(&snapshot.own.default_names, |(subnet, pool)| snapshot.names(subnet, pool))
     }
 
     /// Plans the end of running leases that the identity association at `at` has on this link in

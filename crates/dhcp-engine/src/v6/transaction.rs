@@ -1,23 +1,20 @@
 //! Transaction of a DHCPv6 message: from the parsed message to a reply or a counted drop.
 //!
-//! It steps until it has an outcome. Each step names its next need (the facts of one association,
-//! or the result of a commit), and the next call passes that in; `choice` chooses, and `settle`
+//! It steps until it has an outcome ([`crate::transaction`]); `choice` chooses, and `settle`
 //! computes the results. The changes of all associations of a message are one commit, so they
-//! succeed together or the transaction decides again. Reasons to step again are bounded: each
-//! association claims a candidate once per try, and after [`COMMIT_TRIES_MAX`] lost races the
-//! message is dropped and counted, and the client's retransmission starts afresh.
+//! succeed together or the transaction decides again. Each association claims a candidate once per
+//! try.
 
 use base::Now;
 use dhcp_lease::CHANGES_MAX;
 use dhcp_lease::v6::{
-    Action, Change, CommitRefusal, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, IaIdentity, LeaseStore,
-    Receipt, Resource, ResourceKind, SlotOccupancy, SlotOwner, SlotView, V6,
+    Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, IaIdentity, Resource, ResourceKind,
+    SlotOccupancy, SlotOwner, SlotView, V6,
 };
 use dhcp_wire::v6::{Invalid, Message, MessageType, Packet, StatusCode, validity};
 
 use super::association::{
-    ASSOCIATIONS_MAX, AssociationResult, Associations, CLAIMS_MAX, Dhcp6CandidateRequest,
-    MessageAssociation, none_available,
+    AssociationResult, Associations, CLAIMS_MAX, MessageAssociation, none_available,
 };
 use super::changes::{PlannedAction, nothing};
 use super::client::{Buffers, Dhcp6ClientScratch, IngressPacket, RequestingClient};
@@ -27,78 +24,22 @@ use super::{Dhcp6Intent, DropReason, Ingress, Snapshot, name, relay_info};
 use crate::hosts::{HostBook, HostIndex, HostTerms};
 use crate::omission::{Omission, clear_if_too_long};
 use crate::prefixes::SubnetIndex;
+use crate::transaction::{
+    CandidateRequest, CommitProgress, MessageTransaction, NoReply, TransactionInput,
+    TransactionStep,
+};
 
-/// Largest number of commits that one DHCPv6 message may lose to others before the server drops it.
-/// Each loss means that another client got a slot in the microseconds since it was fetched.
-pub const COMMIT_TRIES_MAX: u8 = 8;
 /// Number of reserved addresses or prefixes that one fetch reads.
 const RESERVED_FETCHED_MAX: usize = 2;
 
-/// Step that a DHCPv6 transaction needs next, or its outcome.
-#[derive(Debug)]
-pub enum Dhcp6TransactionStep<'t> {
-    /// Fetch the slots and free resources for these keys into the facts at this position, and step
-    /// with [`Dhcp6TransactionInput::Facts`].
-    Fetch(usize, FetchKeys<'t>),
-    /// Fetch the facts for these keys into this position, while the free address or prefix that was
-    /// claimed before stays claimed, since another association takes it; step with
-    /// [`Dhcp6TransactionInput::Facts`].
-    FetchAnother(usize, FetchKeys<'t>),
-    /// Commit all changes of [`Transaction::with_changes`] and step with
-    /// [`Dhcp6TransactionInput::Committed`].
-    Commit,
-    /// Mark this address or prefix, which is reserved for another client, as one that no client
-    /// gets from a search of the pools; then commit as for [`Dhcp6TransactionStep::Commit`].
-    SetAside(Resource),
-    /// End of the transaction, with its outcome.
-    Done(Dhcp6TransactionOutcome),
-}
-
-/// Response of the owner to the last step of a DHCPv6 transaction.
-#[derive(Debug)]
-pub enum Dhcp6TransactionInput<'f> {
-    /// Begin of the transaction: the caller has no response to a step yet.
-    Begin,
-    /// Facts that were fetched so far, one for each identity association of the message.
-    Facts(&'f [Facts]),
-    /// Result of the commit that the last step required, with the facts on which its decision
-    /// rests.
-    Committed(Result<Receipt, CommitRefusal>),
-}
-
-/// Purpose of a DHCPv6 commit that only prepares a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dhcp6PreparatoryCommit {
-    /// Hold of free addresses or prefixes while their reservations are looked up.
-    Hold,
-    /// Return of an address or prefix that the client held and that is reserved for another client.
-    SetAside,
-}
-
-/// Outcome of a DHCPv6 transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dhcp6TransactionOutcome {
-    /// Reply to send once this row epoch is settled (its lease rows are durable); 0: at once.
-    Reply(u64),
-    /// Delay: the last row of a lease is not durable yet; run the message again once this row epoch
-    /// has settled.
-    Wait(u64),
-    /// Delay: hosts that the transaction needs are not looked up yet; run the message again when
-    /// they are.
-    AwaitHosts,
-    /// Drop without a reply; this reason is counted.
-    Drop(DropReason),
-}
+/// Step that a DHCPv6 transaction needs next, or its outcome. A reply is described by the row epoch
+/// that it waits for; 0: it leaves at once.
+pub(super) type Step<'t> = TransactionStep<'t, V6, u64>;
 
 /// Transaction of one DHCPv6 message.
 ///
-/// The transaction touches no lease itself. The owner calls [`Transaction::begin`] once, then
-/// [`Transaction::step`] with [`Dhcp6TransactionInput::Begin`], and after that with the response to
-/// the step before: facts after a fetch, the result after a commit. Facts are those of the moment
-/// of the fetch; a commit that fails since they have changed is passed in as an error, and the
-/// transaction fetches again. `Done` ends the transaction, and no step follows it. On
-/// [`Dhcp6TransactionOutcome::Wait`] and [`Dhcp6TransactionOutcome::AwaitHosts`] the owner keeps
-/// the message and begins a new transaction for it later.
+/// The owner calls [`Transaction::begin`], then
+/// [`drive`](crate::transaction::drive), which continues the transaction to its end.
 #[derive(Debug)]
 pub struct Transaction<'m> {
     /// Configuration that the transaction uses from begin to end.
@@ -124,10 +65,8 @@ pub struct Transaction<'m> {
     pub(super) registration: Option<Registration<'m>>,
     /// Highest row epoch among the slots on which the decision rests.
     pub(super) gate_epoch: u64,
-    /// Number of commits that other clients' changes have refused so far.
-    tries: u8,
-    /// Purpose of the commit in progress, when the commit only prepares a decision.
-    preparing: Option<Dhcp6PreparatoryCommit>,
+    /// Progress of the commits.
+    progress: CommitProgress,
 }
 
 impl<'m> Transaction<'m> {
@@ -153,7 +92,7 @@ impl<'m> Transaction<'m> {
         let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
         let intent = Dhcp6Intent::from_message(
             &message,
-            subnet.is_some_and(|subnet| subnet.allows_rapid_commit),
+            subnet.is_some_and(|subnet| subnet.own.allows_rapid_commit),
         )?;
         buffers.context.clear();
         // The subnet of the link that will lease is not known yet.
@@ -169,7 +108,7 @@ impl<'m> Transaction<'m> {
             Dhcp6Intent::Register => Some(Registration::from_packet(snapshot, &arrival, &client)?),
             _ => None,
         };
-        associations.read(&message, intent.wants_lease(), snapshot.flex_id.ignores_iaid);
+        associations.read(&message, intent.wants_lease(), snapshot.own.flex_id.ignores_iaid);
         let mut transaction = Self {
             snapshot,
             arrival,
@@ -182,8 +121,7 @@ impl<'m> Transaction<'m> {
             fqdn_flags: None,
             registration,
             gate_epoch: 0,
-            tries: 0,
-            preparing: None,
+            progress: CommitProgress::default(),
         };
         if transaction.follows_earlier_grants() {
             transaction.associations.look_in_turn();
@@ -193,51 +131,6 @@ impl<'m> Transaction<'m> {
         transaction.prefer_reserved();
         transaction.look_ahead();
         Ok(transaction)
-    }
-
-    /// Continues the transaction with the response to its last step, and returns the next step.
-    pub fn step(
-        &mut self,
-        now: Now,
-        input: &Dhcp6TransactionInput<'_>,
-    ) -> Dhcp6TransactionStep<'_> {
-        match input {
-            Dhcp6TransactionInput::Begin => match self.intent {
-                Dhcp6Intent::Confirm => Dhcp6TransactionStep::Done(decide::confirm(self)),
-                Dhcp6Intent::Inform => {
-                    Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Reply(0))
-                }
-                Dhcp6Intent::Rebind if self.client.subnet.is_none() => {
-                    // Another server may know the link (RFC 9915 §18.3.5).
-                    Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(DropReason::NoSubnet))
-                }
-                _ if self.intent.wants_lease() && self.client.is_rejected => {
-                    Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Reply(0))
-                }
-                _ => self.fetch_next(now, &[]),
-            },
-            Dhcp6TransactionInput::Facts(facts) => self.fetch_next(now, facts),
-            Dhcp6TransactionInput::Committed(result) if self.preparing.is_some() => {
-                self.prepared(now, *result)
-            }
-            Dhcp6TransactionInput::Committed(Ok(receipt)) => Dhcp6TransactionStep::Done(
-                Dhcp6TransactionOutcome::Reply(self.gate_epoch.max(receipt.row_epoch)),
-            ),
-            Dhcp6TransactionInput::Committed(Err(refusal)) => self.refused(now, *refusal),
-        }
-    }
-
-    /// Passes the changes of leases to commit to `commit`, and returns its result.
-    pub fn with_changes<R>(&self, commit: impl FnOnce(&[Change<'_>]) -> R) -> R {
-        if let Some(registration) = &self.registration {
-            return commit(&[self.registering(registration)]);
-        }
-        let mut planned = self.buffers.changes.iter();
-        let (Some(first), None) = (planned.next(), planned.next()) else {
-            return self.with_all_changes(commit);
-        };
-        // Nearly every message has one change, and an array for more is large.
-        commit(&[self.change(first)])
     }
 
     #[inline(never)]
@@ -292,7 +185,7 @@ impl<'m> Transaction<'m> {
                 let associations = self.associations.iter_mut();
                 associations
                     .filter(|one| one.kind == kind)
-                    .for_each(|one| one.candidate_request = Dhcp6CandidateRequest::Nothing);
+                    .for_each(|one| one.candidate_request = CandidateRequest::Nothing);
             }
         }
     }
@@ -307,19 +200,6 @@ impl<'m> Transaction<'m> {
                 self.location_of(hint);
             }
         }
-    }
-
-    /// Returns the addresses and prefixes that a host look-up outside of the configuration has
-    /// found to be reserved for the client. The lease table may not know yet that clients may have
-    /// them.
-    fn looked_up_claims(&self) -> impl Iterator<Item = Resource> {
-        let hosts = self.client.client_hosts;
-        let mut all = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
-        let has_cached = all.any(|host| matches!(host, HostIndex::Cached(_)));
-        let reserved = has_cached.then(|| self.reserved()).into_iter().flatten();
-        reserved.filter(|&resource| {
-            self.location_of(resource).is_some_and(|location| location.is_reserved)
-        })
     }
 
     /// Returns a slot reserved for other clients that the client holds, or was about to get, with
@@ -344,24 +224,20 @@ impl<'m> Transaction<'m> {
     }
 
     /// Gives up the address or prefix in `slot`, which is reserved for another client.
-    fn set_aside(&mut self, at: usize, slot: &SlotView) -> Dhcp6TransactionStep<'_> {
-        if self.tries >= COMMIT_TRIES_MAX {
-            return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(
-                DropReason::Contention,
-            ));
+    fn set_aside(&mut self, at: usize, slot: &SlotView) -> Step<'_> {
+        if let Err(no_reply) = self.progress.begin_set_aside() {
+            return TransactionStep::Done(Err(no_reply));
         }
-        self.tries += 1;
-        self.preparing = Some(Dhcp6PreparatoryCommit::SetAside);
         self.buffers.changes.clear();
         if slot.occupancy == SlotOccupancy::Held && slot.owner == SlotOwner::Requester {
             self.buffers.changes.push(at, slot, PlannedAction::Plain(Action::Unhold));
         }
-        Dhcp6TransactionStep::SetAside(slot.address)
+        TransactionStep::SetAside(slot.address)
     }
 
     /// Ends the transaction until the hosts that the transaction needs are known. Candidates are
     /// held meanwhile, so that the next run gets the same ones.
-    fn await_hosts(&mut self, now: Now, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
+    fn await_hosts(&mut self, now: Now, facts: &[Facts]) -> Step<'_> {
         self.buffers.changes.clear();
         for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {
             let Some((slot, location)) =
@@ -375,31 +251,13 @@ impl<'m> Transaction<'m> {
             self.buffers.changes.push(at, &slot, PlannedAction::Plain(hold));
         }
         if self.buffers.changes.is_empty() {
-            return Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::AwaitHosts);
+            return TransactionStep::Done(Err(NoReply::AwaitHosts));
         }
-        self.preparing = Some(Dhcp6PreparatoryCommit::Hold);
-        Dhcp6TransactionStep::Commit
+        self.progress.begin_hold();
+        TransactionStep::Commit
     }
 
-    /// Continues after a commit that only prepared a decision (a hold, or setting an address
-    /// aside); a refusal means that other transactions were faster.
-    fn prepared(
-        &mut self,
-        now: Now,
-        result: Result<Receipt, CommitRefusal>,
-    ) -> Dhcp6TransactionStep<'_> {
-        match (self.preparing.take(), result) {
-            (_, Err(CommitRefusal::Failed)) => {
-                Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(DropReason::StoreFailed))
-            }
-            (Some(Dhcp6PreparatoryCommit::SetAside), _) => self.fetch_again(now),
-            (Some(Dhcp6PreparatoryCommit::Hold) | None, _) => {
-                Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::AwaitHosts)
-            }
-        }
-    }
-
-    fn fetch_again(&mut self, now: Now) -> Dhcp6TransactionStep<'_> {
+    fn fetch_again(&mut self, now: Now) -> Step<'_> {
         for association in self.associations.iter_mut() {
             association.is_fetched = false;
         }
@@ -408,7 +266,7 @@ impl<'m> Transaction<'m> {
 
     /// Requests the facts of the message's next identity association, or decides when all facts are
     /// known.
-    fn fetch_next(&mut self, now: Now, facts: &[Facts]) -> Dhcp6TransactionStep<'_> {
+    fn fetch_next(&mut self, now: Now, facts: &[Facts]) -> Step<'_> {
         if self.intent == Dhcp6Intent::Register {
             return self.register(facts);
         }
@@ -421,10 +279,10 @@ impl<'m> Transaction<'m> {
                 return self.await_hosts(now, facts);
             }
             if let Some(outcome) = outcome {
-                return Dhcp6TransactionStep::Done(outcome);
+                return TransactionStep::Done(outcome);
             }
             if self.associations.iter().all(|association| association.is_fetched) {
-                return Dhcp6TransactionStep::Commit;
+                return TransactionStep::Commit;
             }
         }
         let (at, association) =
@@ -434,28 +292,26 @@ impl<'m> Transaction<'m> {
         let MessageAssociation { kind, candidate_request, requested_len, iaid, .. } = *association;
         let addresses = self.resources_to_fetch(at);
         let candidate_pools = match (candidate_request, self.client.subnet) {
-            (Dhcp6CandidateRequest::Nothing | Dhcp6CandidateRequest::Reserved, _) | (_, None) => {
-                &[]
-            }
-            (_, Some(selected)) => self.snapshot.pool_order(
+            (request, Some(selected)) if request.searches_pools() => self.snapshot.pool_order(
                 self.preferred_subnet(at).unwrap_or(selected),
                 kind,
                 requested_len,
                 self.buffers.classes,
                 self.buffers.pools,
             ),
+            _ => &[],
         };
         let keys = FetchKeys {
             identity: IaIdentity { duid: self.client.duid, kind, iaid },
             addresses,
             pools: self.snapshot.pools(),
             candidate_pools,
-            is_candidate_spare: candidate_request == Dhcp6CandidateRequest::SpareCandidate,
+            is_candidate_spare: candidate_request == CandidateRequest::SpareCandidate,
         };
         if has_conflict {
-            Dhcp6TransactionStep::FetchAnother(at, keys)
+            TransactionStep::FetchAnother(at, keys)
         } else {
-            Dhcp6TransactionStep::Fetch(at, keys)
+            TransactionStep::Fetch(at, keys)
         }
     }
 
@@ -476,7 +332,7 @@ impl<'m> Transaction<'m> {
         // Each association begins with another reservation.
         let reserved =
             reserved().cycle().skip(before.min(count)).take(count.min(RESERVED_FETCHED_MAX));
-        let further = (association.candidate_request == Dhcp6CandidateRequest::Reserved)
+        let further = (association.candidate_request == CandidateRequest::Reserved)
             .then(|| self.further_reserved(association.kind))
             .into_iter()
             .flatten();
@@ -486,7 +342,7 @@ impl<'m> Transaction<'m> {
 
     /// Decides for every association of the message; `None` when a fetch or a commit has to come
     /// first.
-    fn decide(&mut self, now: Now, facts: &[Facts]) -> Option<Dhcp6TransactionOutcome> {
+    fn decide(&mut self, now: Now, facts: &[Facts]) -> Option<Result<u64, NoReply>> {
         self.buffers.changes.clear();
         self.gate_epoch = 0;
         self.associations.iter_mut().for_each(|association| association.chosen = None);
@@ -497,8 +353,8 @@ impl<'m> Transaction<'m> {
             let epochs = read.map(|slot| slot.row_epoch);
             self.gate_epoch = epochs.fold(self.gate_epoch, u64::max);
             match decide::decide(self, now, at, facts) {
-                Decision::Wait(epoch) => return Some(Dhcp6TransactionOutcome::Wait(epoch)),
-                Decision::Drop(reason) => return Some(Dhcp6TransactionOutcome::Drop(reason)),
+                Decision::Wait(epoch) => return Some(Err(NoReply::Wait(epoch))),
+                Decision::Drop(reason) => return Some(Err(NoReply::Drop(reason))),
                 Decision::Status(code) => self.conclude(at, AssociationResult::Status(code)),
                 Decision::Take(slot, location) => {
                     if let Some(association) = self.associations.get_mut(at) {
@@ -518,7 +374,7 @@ impl<'m> Transaction<'m> {
         if matches!(self.intent, Dhcp6Intent::Release | Dhcp6Intent::Decline) {
             self.status = Some(StatusCode::Success);
         }
-        self.buffers.changes.is_empty().then_some(Dhcp6TransactionOutcome::Reply(self.gate_epoch))
+        self.buffers.changes.is_empty().then_some(Ok(self.gate_epoch))
     }
 
     /// Continues after no address or prefix that the identity association at `at` has or requests
@@ -537,25 +393,21 @@ impl<'m> Transaction<'m> {
             return false;
         }
         let Some(association) = self.associations.get(at).copied() else { return true };
-        let was_claimed = match association.candidate_request {
-            Dhcp6CandidateRequest::Nothing => false,
-            Dhcp6CandidateRequest::SpareCandidate => facts.client_slot_count == 0,
-            Dhcp6CandidateRequest::Candidate | Dhcp6CandidateRequest::Reserved => true,
-        };
+        let was_claimed = association.candidate_request.was_made(facts);
         let has_more = was_claimed
-            && association.candidate_request != Dhcp6CandidateRequest::Reserved
+            && association.candidate_request != CandidateRequest::Reserved
             && self.further_reserved(association.kind).next().is_some();
         let searched = if was_claimed { self.preferred_subnet(at) } else { None };
         let failed_search = searched.map(|subnet| (subnet, self.has_pools(&association)));
         let Some(association) = self.associations.get_mut(at) else { return true };
         if has_more {
-            association.candidate_request = Dhcp6CandidateRequest::Reserved;
+            association.candidate_request = CandidateRequest::Reserved;
             association.is_fetched = false;
         } else if was_claimed {
             association.result = AssociationResult::Status(none_available(association.ia.kind));
             association.failed_search = failed_search;
         } else {
-            association.candidate_request = Dhcp6CandidateRequest::Candidate;
+            association.candidate_request = CandidateRequest::Candidate;
             association.is_fetched = false;
         }
         was_claimed && !has_more
@@ -567,24 +419,6 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    fn refused(&mut self, now: Now, refusal: CommitRefusal) -> Dhcp6TransactionStep<'_> {
-        match refusal {
-            CommitRefusal::Stale if self.tries < COMMIT_TRIES_MAX => {
-                self.tries += 1;
-                self.fetch_again(now)
-            }
-            CommitRefusal::Stale | CommitRefusal::NoSuchSlot => {
-                Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(DropReason::Contention))
-            }
-            CommitRefusal::Unsettled(epoch) => {
-                Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Wait(epoch))
-            }
-            CommitRefusal::Failed => {
-                Dhcp6TransactionStep::Done(Dhcp6TransactionOutcome::Drop(DropReason::StoreFailed))
-            }
-        }
-    }
-
     /// Returns, for each association that got nothing from pools, the subnet in which the failure
     /// counts, and true if pools were searched. Kea counts the failure in the subnet where the
     /// search began, in DHCPv4 in the subnet where it ended.
@@ -593,63 +427,55 @@ impl<'m> Transaction<'m> {
     }
 }
 
-/// Runs a DHCPv6 transaction to its end against a lease store that answers at once.
-pub fn drive(
-    transaction: &mut Transaction<'_>,
-    now: Now,
-    store: &mut impl LeaseStore<V6>,
-    facts: &mut [Facts; ASSOCIATIONS_MAX],
-) -> Dhcp6TransactionOutcome {
-    for facts in &mut facts[..transaction.associations.len()] {
-        facts.candidate = None;
-    }
-    if transaction.client.hosts.has_external_source() {
-        transaction.looked_up_claims().for_each(|resource| store.reserve_address(resource));
-    }
-    let mut committed = None;
-    let mut has_facts = false;
-    loop {
-        let input = match committed.take() {
-            Some(result) => Dhcp6TransactionInput::Committed(result),
-            None if has_facts => Dhcp6TransactionInput::Facts(facts),
-            None => Dhcp6TransactionInput::Begin,
-        };
-        match transaction.step(now, &input) {
-            Dhcp6TransactionStep::Fetch(at, keys) => {
-                // Without this, the candidate of an earlier try would be missing from the pool in
-                // this one.
-                if let Some(unused) = facts[at].candidate.take()
-                    && unused.occupancy == SlotOccupancy::Free
-                {
-                    store.release_claim(unused.address);
+impl MessageTransaction<V6> for Transaction<'_> {
+    type Reply = u64;
+
+    fn step(&mut self, now: Now, input: &TransactionInput<'_, V6>) -> Step<'_> {
+        match input {
+            TransactionInput::Begin => match self.intent {
+                Dhcp6Intent::Confirm => TransactionStep::Done(decide::confirm(self)),
+                Dhcp6Intent::Inform => TransactionStep::Done(Ok(0)),
+                Dhcp6Intent::Rebind if self.client.subnet.is_none() => {
+                    // Another server may know the link (RFC 9915 §18.3.5).
+                    TransactionStep::Done(Err(DropReason::NoSubnet.into()))
                 }
-                store.fetch(now, &keys, &mut facts[at]);
-                if facts[at].unread_epoch > 0 {
-                    return Dhcp6TransactionOutcome::Wait(facts[at].unread_epoch);
+                _ if self.intent.wants_lease() && self.client.is_rejected => {
+                    TransactionStep::Done(Ok(0))
                 }
-                has_facts = true;
-            }
-            Dhcp6TransactionStep::FetchAnother(at, keys) => {
-                store.fetch(now, &keys, &mut facts[at]);
-                if facts[at].unread_epoch > 0 {
-                    return Dhcp6TransactionOutcome::Wait(facts[at].unread_epoch);
+                _ => self.fetch_next(now, &[]),
+            },
+            TransactionInput::Facts(facts) => self.fetch_next(now, facts),
+            TransactionInput::Committed(result) => match self.progress.finish(*result) {
+                Ok(Some(receipt)) => {
+                    TransactionStep::Done(Ok(self.gate_epoch.max(receipt.row_epoch)))
                 }
-            }
-            Dhcp6TransactionStep::Commit => {
-                committed = Some(transaction.with_changes(|changes| store.commit(now, changes)));
-            }
-            Dhcp6TransactionStep::SetAside(resource) => {
-                store.reserve_address(resource);
-                committed = Some(transaction.with_changes(|changes| match changes {
-                    [] => {
-                        store.release_claim(resource);
-                        Ok(Receipt { row_epoch: 0 })
-                    }
-                    _ => store.commit(now, changes),
-                }));
-            }
-            Dhcp6TransactionStep::Done(outcome) => return outcome,
+                Ok(None) => self.fetch_again(now),
+                Err(no_reply) => TransactionStep::Done(Err(no_reply)),
+            },
         }
+    }
+
+    fn with_changes<R>(&self, commit: impl FnOnce(&[Change<'_>]) -> R) -> R {
+        if let Some(registration) = &self.registration {
+            return commit(&[self.registering(registration)]);
+        }
+        let mut planned = self.buffers.changes.iter();
+        let (Some(first), None) = (planned.next(), planned.next()) else {
+            return self.with_all_changes(commit);
+        };
+        // Nearly every message has one change, and an array for more is large.
+        commit(&[self.change(first)])
+    }
+
+    fn looked_up_claims(&self) -> impl Iterator<Item = Resource> {
+        let hosts = self.client.client_hosts;
+        let mut all = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
+        let has_cached = self.client.hosts.has_external_source()
+            && all.any(|host| matches!(host, HostIndex::Cached(_)));
+        let reserved = has_cached.then(|| self.reserved()).into_iter().flatten();
+        reserved.filter(|&resource| {
+            self.location_of(resource).is_some_and(|location| location.is_reserved)
+        })
     }
 }
 
@@ -669,7 +495,7 @@ fn check(snapshot: &Snapshot, packet: &Packet<'_>, ingress: Ingress) -> Result<(
         Invalid::ServerIdForbidden => DropReason::UnexpectedServerId,
         Invalid::ClientIdRepeated | Invalid::ServerIdRepeated => DropReason::RepeatedIdentity,
     })?;
-    if message.server_id().is_some_and(|chosen| *chosen != *snapshot.server_duid) {
+    if message.server_id().is_some_and(|chosen| *chosen != *snapshot.own.server_duid) {
         return Err(DropReason::ClientChoseOtherServer);
     }
     Ok(())

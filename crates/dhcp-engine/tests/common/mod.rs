@@ -46,7 +46,7 @@ pub(crate) trait TestProtocol: Protocol + TableFamily {
     const INGRESS: Self::Ingress;
 
     /// Returns the snapshot of a configuration text.
-    fn compile(text: &str, table: &LeaseTable<Self>) -> Self::Snapshot;
+    fn compile(text: &str, table: &LeaseTable<Self>) -> dhcp_engine::snapshot::Snapshot<Self>;
 }
 
 pub(crate) struct EngineTestServer<P: TestProtocol> {

@@ -38,13 +38,11 @@ const CLIENTS_OF_THREAD: u32 = 4_000_000;
 const ROUNDS: u32 = 12;
 
 /// Messages of the clients of one family.
-trait ScalingClients:
-    Protocol<Ingress: Send, Snapshot: Send + Sync, Destination: Send, Work: Send> + LeaseFileFamily
-{
+trait ScalingClients: Protocol<Ingress: Send, Destination: Send, Work: Send> + LeaseFileFamily {
     const NAME: &'static str;
 
     /// Compiles the configuration: one subnet with one pool.
-    fn compile(table: &LeaseTable<Self>) -> Self::Snapshot;
+    fn compile(table: &LeaseTable<Self>) -> dhcp_engine::snapshot::Snapshot<Self>;
 
     /// Returns the ingress of all messages.
     fn ingress() -> Self::Ingress;

@@ -12,6 +12,7 @@ use dhcp_config::{CheckedConfig, ConfigProblem, GlobalSettings, Reservation};
 use dhcp_control::{CommandFamily, Selector, SubnetFacts};
 use dhcp_engine::hosts::ReservationProtocol;
 use dhcp_engine::protocol::Protocol;
+use dhcp_engine::snapshot::Snapshot;
 use dhcp_lease::{Lease, LeaseTable};
 use dhcp_store::sql::HostFamily;
 use dhcp_store::sql::SharedRows;
@@ -32,7 +33,7 @@ pub(crate) type HostOf<P> =
 
 /// Family that has a daemon: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
 pub(crate) trait DaemonFamily:
-    Protocol<Ingress: Send, Destination: Send, Snapshot: Send + Sync, Work: Send>
+    Protocol<Ingress: Send, Destination: Send, Work: Send>
     + ReservationProtocol<Place: Into<IpAddr>>
     + SharedRows
     + CommandFamily
@@ -84,10 +85,10 @@ pub(crate) trait DaemonFamily:
         config: &Self::Config,
         constants: &Self::Constants,
         table: &LeaseTable<Self>,
-    ) -> Arc<Self::Snapshot>;
+    ) -> Arc<Snapshot<Self>>;
 
     /// Makes `snapshot` continue allocation in the subnets in which `previous` allocated last.
-    fn follow(snapshot: &Self::Snapshot, previous: &Self::Snapshot);
+    fn follow(snapshot: &Snapshot<Self>, previous: &Snapshot<Self>);
 
     /// Family whose columns of hosts in databases the server reads.
     const HOST_FAMILY: HostFamily;
@@ -108,7 +109,7 @@ pub(crate) trait DaemonFamily:
 
     /// Returns the `id` of the subnet that serves a message with the properties `selector`
     /// (`subnet4-select-test`); `None` if no subnet does.
-    fn select(snapshot: &Self::Snapshot, selector: &Selector) -> Option<u32>;
+    fn select(snapshot: &Snapshot<Self>, selector: &Selector) -> Option<u32>;
 
     /// Returns the lease of `kind` at `ip` in `table`, with any length of a prefix.
     fn lease_at(table: &LeaseTable<Self>, ip: Self::Ip, kind: Self::Kind) -> Option<Lease<Self>>;
@@ -120,11 +121,8 @@ pub(crate) trait DaemonFamily:
     /// Returns true if leases of `kind` are of delegated prefixes.
     fn counts_prefixes(kind: Self::Kind) -> bool;
 
-    /// Returns the number of subnets that `snapshot` serves.
-    fn subnet_count(snapshot: &Self::Snapshot) -> usize;
-
     /// Returns the `id` of the subnet that `lease` fits in: the one that contains its address.
-    fn fitting_subnet(snapshot: &Self::Snapshot, lease: &Lease<Self>) -> Option<u32>;
+    fn fitting_subnet(snapshot: &Snapshot<Self>, lease: &Lease<Self>) -> Option<u32>;
 
     /// Returns the ingress of a datagram that came in at socket `lane` of listener `door` of
     /// `doors`; `None` if it is not for this server, or if another socket serves its copy.

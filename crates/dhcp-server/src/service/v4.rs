@@ -127,16 +127,17 @@ impl DaemonFamily for V4 {
             _ => None,
         };
         let classes = snapshot.classes.named(&selector.classes);
-        let of_address = |address| snapshot.subnet_of_address(address, &classes);
+        let admits = |subnet| snapshot.admits(subnet, &classes);
+        let of_address = |address| snapshot.subnet_by_prefix(address, admits);
         // The order is that of the engine for a message.
         let found = if let Some(link) = v4(selector.link).or_else(|| v4(selector.subnet)) {
             of_address(link)
         } else if let Some(relay) = v4(selector.relay) {
-            snapshot.subnet_of_relay(relay, &classes).or_else(|| of_address(relay))
+            snapshot.subnet_by_relay(relay, admits).or_else(|| of_address(relay))
         } else if let Some(address) = v4(selector.address).or_else(|| v4(selector.remote)) {
             of_address(address)
         } else {
-            let of_interface = |name: &String| snapshot.subnet_of_interface(name, &classes);
+            let of_interface = |name: &String| snapshot.subnet_by_interface(name, admits);
             let named = selector.interface.as_ref().and_then(of_interface);
             named.or_else(|| v4(selector.local).and_then(of_address))
         };
@@ -155,12 +156,8 @@ impl DaemonFamily for V4 {
         false
     }
 
-    fn subnet_count(snapshot: &Snapshot) -> usize {
-        snapshot.subnet_count()
-    }
-
     fn fitting_subnet(snapshot: &Snapshot, lease: &Lease) -> Option<u32> {
-        snapshot.subnet_by_prefix(lease.address).map(|at| snapshot.subnet(at).id)
+        snapshot.subnet_by_prefix(lease.address, |_| true).map(|at| snapshot.subnet(at).id)
     }
 
     fn ingress(

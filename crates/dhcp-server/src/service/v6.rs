@@ -176,10 +176,6 @@ impl DaemonFamily for V6 {
         kind == ResourceKind::Prefix
     }
 
-    fn subnet_count(snapshot: &Snapshot) -> usize {
-        snapshot.subnet_count()
-    }
-
     fn fitting_subnet(snapshot: &Snapshot, lease: &Lease) -> Option<u32> {
         match lease.address.kind {
             ResourceKind::Address => {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use dhcp_config::{CheckedConfig, ConfigProblem, render};
 use dhcp_control::{ApplyFailure, ExporterLabels, WrittenFile};
 use dhcp_engine::reclaim;
+use dhcp_engine::snapshot::Snapshot;
 use netio::Clock;
 use serde_json::Value;
 
@@ -30,7 +31,7 @@ pub(super) const COMMAND_SOURCE: &str = "<command>";
 
 impl<P: DaemonFamily> ActiveConfiguration<P> {
     /// Combines the configuration `checked` with the data derived from it.
-    pub(crate) fn new(checked: CheckedConfig<P::Config>, snapshot: Arc<P::Snapshot>) -> Self {
+    pub(crate) fn new(checked: CheckedConfig<P::Config>, snapshot: Arc<Snapshot<P>>) -> Self {
         let mut outlines = P::outlines(&checked.config);
         outlines.sort_by_key(|outline| outline.facts.id);
         let document = checked.document.to_json();
@@ -200,7 +201,7 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     /// Publishes the configuration snapshot `snapshot`, and waits until no shard answers from an
     /// older one; a batch takes far less than a millisecond.
-    pub(super) fn publish(&self, snapshot: Arc<P::Snapshot>) {
+    pub(super) fn publish(&self, snapshot: Arc<Snapshot<P>>) {
         self.shared.snapshot.store(snapshot);
         wake(&self.parts.wakers);
         while !self.shared.snapshot.is_used() {

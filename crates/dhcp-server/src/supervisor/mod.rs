@@ -25,6 +25,7 @@ use dhcp_config::{ConfigProblem, OnFail};
 use dhcp_control::{CommandAnswer, CommandExecution, ServiceState, execute, kea_json};
 use dhcp_engine::contain::run_contained;
 use dhcp_engine::counters::ShardCounters;
+use dhcp_engine::snapshot::Snapshot;
 use dhcp_lease::LeaseTable;
 use netio::signal::Signals;
 use netio::{Clock, PollFd, Waker};
@@ -82,7 +83,7 @@ pub(crate) struct ActiveConfiguration<P: DaemonFamily> {
     pub(crate) warnings: Vec<ConfigProblem>,
     /// Configuration in force as commands show it, as JSON.
     pub(crate) document: Value,
-    pub(crate) snapshot: Arc<P::Snapshot>,
+    pub(crate) snapshot: Arc<Snapshot<P>>,
     /// Summaries of the configuration's subnets, sorted by `id`.
     pub(crate) outlines: Arc<[SubnetSummary]>,
     /// Time at which the configuration came into force.

@@ -64,7 +64,7 @@ trait AllocationClients: Protocol + LeaseFileFamily {
 
     /// Compiles the configuration. Its pools are small enough for the table to create all slots at
     /// once; slots of larger pools are created 32 at a time when first given.
-    fn compile(table: &LeaseTable<Self>) -> Self::Snapshot;
+    fn compile(table: &LeaseTable<Self>) -> dhcp_engine::snapshot::Snapshot<Self>;
 
     /// Creates an outlet without a reply.
     fn outlet() -> Self::Outlet;

@@ -42,7 +42,7 @@ trait HostileClientFamily: Protocol + SharedRows {
     /// Returns configurations that shape leases, each with all values that a lease may keep.
     fn configurations() -> Vec<String>;
 
-    fn compile(text: &str, table: &LeaseTable<Self>) -> Self::Snapshot;
+    fn compile(text: &str, table: &LeaseTable<Self>) -> dhcp_engine::snapshot::Snapshot<Self>;
 
     /// Returns the next message of a client, given the reply to the previous one, and how it
     /// arrives.

@@ -31,7 +31,7 @@ pub(crate) trait EngineTestFamily: Protocol + TableFamily {
     fn compile(
         text: &str,
         table: &LeaseTable<Self>,
-    ) -> Result<(Self::Snapshot, ExpiredLeases), String>;
+    ) -> Result<(dhcp_engine::snapshot::Snapshot<Self>, ExpiredLeases), String>;
 
     /// Returns the state of the lease of an address.
     fn state(table: &LeaseTable<Self>, address: &str) -> Option<LeaseState>;
@@ -46,7 +46,7 @@ impl EngineTestFamily for V4 {
     fn compile(
         text: &str,
         table: &LeaseTable<Self>,
-    ) -> Result<(Self::Snapshot, ExpiredLeases), String> {
+    ) -> Result<(dhcp_engine::snapshot::Snapshot<Self>, ExpiredLeases), String> {
         let checked =
             dhcp_config::parse_dhcp4("scenario", text, &mut NoIncludes).map_err(|p| joined(&p))?;
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
@@ -71,7 +71,7 @@ impl EngineTestFamily for V6 {
     fn compile(
         text: &str,
         table: &LeaseTable<Self>,
-    ) -> Result<(Self::Snapshot, ExpiredLeases), String> {
+    ) -> Result<(dhcp_engine::snapshot::Snapshot<Self>, ExpiredLeases), String> {
         let checked =
             dhcp_config::parse_dhcp6("scenario", text, &mut NoIncludes).map_err(|p| joined(&p))?;
         let configure = |specs: &[_], reserved: &[_]| table.configure(specs, reserved);
