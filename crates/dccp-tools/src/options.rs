@@ -45,23 +45,13 @@ impl CarrierArg {
     }
 }
 
-/// Carrier of the packets of Godwit's own DCCP stack: UDP or IP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CarrierName {
-    /// DCCP inside of UDP (RFC 6773).
-    Udp,
-    /// DCCP as IP protocol 33.
-    Raw,
-}
-
-impl CarrierName {
-    /// Returns the carrier's name on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Udp => "udp",
-            Self::Raw => "raw",
-        }
+base::named! {
+    /// Carrier of the packets of Godwit's own DCCP stack: UDP or IP.
+    pub enum CarrierName {
+        /// DCCP inside of UDP (RFC 6773).
+        Udp = "udp",
+        /// DCCP as IP protocol 33.
+        Raw = "raw",
     }
 }
 

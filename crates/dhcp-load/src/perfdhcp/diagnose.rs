@@ -108,7 +108,7 @@ pub(crate) fn after(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
         let _ = writeln!(text, "Server id: {}", server.replace(':', ""));
     }
     if args.shows('e') {
-        let _ = writeln!(text, "{}", report.loop_result.reason.text());
+        let _ = writeln!(text, "{}", report.loop_result.reason.words());
     }
     if args.shows('T') {
         templates(report, &mut text);

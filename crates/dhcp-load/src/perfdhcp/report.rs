@@ -408,7 +408,7 @@ impl PerfdhcpReport {
             "version": env!("CARGO_PKG_VERSION"),
             "seed": self.seed,
             "settings": settings(args, addresses),
-            "ended": self.loop_result.reason.text(),
+            "ended": self.loop_result.reason.words(),
             "interrupted": self.loop_result.reason == SendingEndReason::Interrupted,
             "exchanges": self.exchanges(args),
             "leases": self.leases,

@@ -96,7 +96,7 @@ impl GeneratorResult {
             "clock_uncertainty_us": self.clock.uncertainty_ns as f64 / 1e3,
             "clock_drift_us": self.drift_ns().map(us),
             "notice_us": us(self.notice_ns),
-            "ended": done.reason.text(),
+            "ended": done.reason.words(),
             "exchanges": exchanges,
             "elapsed_s": seconds(done.end_ns - done.start_ns),
             "messages_sent": done.sends.sent,
