@@ -180,29 +180,17 @@ impl ServerFeature {
     /// has the size that is best for its lease store. A plan's line with a size measures only Kea,
     /// with several threads.
     #[must_use]
-    pub const fn queue_packets(self) -> Option<u32> {
-        match self {
-            Self::Queue4 => Some(4),
-            Self::Queue28 => Some(28),
-            Self::Queue112 => Some(112),
-            Self::Queue448 => Some(448),
-            Self::Queue1792 => Some(1_792),
-            _ => None,
-        }
+    pub fn queue_packets(self) -> Option<u32> {
+        self.name().strip_prefix("queue-")?.parse().ok()
     }
 
     /// Returns the size of the receive buffer of each socket of the server, in bytes of the
     /// kernel's memory; `None` for the server's own setting.
     #[must_use]
-    pub const fn receive_buffer_bytes(self) -> Option<u32> {
-        match self {
-            Self::Buffer64Kib => Some(64 << 10),
-            Self::Buffer208Kib => Some(208 << 10),
-            Self::Buffer1Mib => Some(1 << 20),
-            Self::Buffer4Mib => Some(4 << 20),
-            Self::Buffer16Mib => Some(16 << 20),
-            _ => None,
-        }
+    pub fn receive_buffer_bytes(self) -> Option<u32> {
+        let (size, unit) = self.name().strip_prefix("buffer-")?.split_once('-')?;
+        let shift = if unit == "kib" { 10 } else { 20 };
+        size.parse::<u32>().ok().map(|size| size << shift)
     }
 
     /// Returns the queueing discipline at both ends of the link between generator and server, in
@@ -366,6 +354,16 @@ mod tests {
             let text = serde_json::to_string(&feature).unwrap();
             assert_eq!(text, format!("\"{}\"", feature.name()));
         }
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_names() {
+        let queues = ServerFeature::ALL.into_iter().filter_map(ServerFeature::queue_packets);
+        assert_eq!(queues.collect::<Vec<_>>(), [4, 28, 112, 448, 1_792]);
+        let buffers =
+            ServerFeature::ALL.into_iter().filter_map(ServerFeature::receive_buffer_bytes);
+        let sizes = [64 << 10, 208 << 10, 1 << 20, 4 << 20, 16 << 20];
+        assert_eq!(buffers.collect::<Vec<_>>(), sizes);
     }
 
     #[test]
