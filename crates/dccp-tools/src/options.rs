@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::time::Duration;
 
+use base::ToolError;
 use clap::{Args as _, FromArgMatches as _, ValueEnum};
 use dccp_link::{
     CarrierKind, CarrierOptions, ConnectOptions, ConnectionConfig, DccpError, Peer, ScopedAddress,
@@ -10,7 +11,6 @@ use dccp_link::{
 };
 
 use crate::debug::DebugTopic;
-use crate::outcome::ToolError;
 use crate::units::parse_seconds;
 
 /// Length of a command's receive queue in datagrams; it bridges times in which the machine holds

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
+use base::ToolError;
 use serde::{Deserialize, Serialize};
-
-use crate::error::UbenchError;
 
 base::recorded! {
     /// Kind of a lease store in the benchmark. Names are those of the command line and of results.
@@ -197,8 +196,8 @@ impl BenchmarkSubject {
     /// # Errors
     ///
     /// Names the settings that exclude each other, and the reason.
-    pub fn check(&self) -> Result<(), UbenchError> {
-        let refuse = |why: &str| Err(UbenchError::usage(format!("{self}: {why}")));
+    pub fn check(&self) -> Result<(), ToolError> {
+        let refuse = |why: &str| Err(ToolError::usage(format!("{self}: {why}")));
         let is_2012 = self.tables == Tables::Ubench2012;
         if self.concurrency == 0 || self.sharing == TransactionSharing::Fixed(0) {
             return refuse("must run at least one operation at a time");
