@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use base::time::seconds;
+
 use super::args::{LeaseType, MaxDrops, PerfdhcpArgs, ThreadMode};
 use super::dialect::ExchangeKind;
 use super::persona::{DUID_MAX, Personas};
 use super::report::PerfdhcpReport;
 use super::run_addresses::RunAddresses;
-use crate::run::seconds;
 
 fn joined(octets: &[u8], between: &str) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(between)

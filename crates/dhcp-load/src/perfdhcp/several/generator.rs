@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 
 use base::offset::{Offset, UNCERTAINTY_MAX_NS};
+use base::time::seconds;
 use serde_json::{Value, json};
 
 use crate::perfdhcp::account::ExchangeAccount;
 use crate::perfdhcp::args::PerfdhcpArgs;
 use crate::perfdhcp::report::PerfdhcpReport;
-use crate::run::seconds;
 
 /// Result of one of several generators.
 pub(crate) struct GeneratorResult {
