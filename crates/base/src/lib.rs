@@ -1,7 +1,8 @@
 //! Foundation of all other crates: time as a value, seeded randomness, byte cursors, single-writer
 //! counters, log-linear histograms, bounded host names, suggestions for misspelled names, numbers
 //! formatted with as many digits as they need, dates, bytes in hexadecimal digits, byte-order marks
-//! of text files, arithmetic of IP prefixes, and search structures that read few cache lines.
+//! of text files, arithmetic of IP prefixes, search structures that read few cache lines, macros
+//! for enums whose values have names, and the error that ends a command.
 //!
 //! Nothing here reads a clock, a file or the environment. A type enters this crate when two of the
 //! protocols (DHCP, DNS, DCCP) need it.
@@ -19,6 +20,7 @@ pub mod firsts;
 pub mod hex;
 pub mod histogram;
 pub mod host_name;
+mod named;
 pub mod octets;
 pub mod offset;
 pub mod prefetch;
@@ -26,6 +28,7 @@ pub mod random;
 mod suggest;
 pub mod text_file;
 pub mod time;
+mod tool_error;
 
 pub use address_bits::AddressBits;
 pub use buckets::Buckets;
@@ -42,6 +45,7 @@ pub use prefetch::Prefetch;
 pub use random::Random;
 pub use suggest::nearest;
 pub use time::Now;
+pub use tool_error::ToolError;
 
 /// Name of the Cargo profile that Godwit was built with: `release`, `dist`, `dev`.
 pub const BUILD_PROFILE: &str = env!("GODWIT_BUILD_PROFILE");

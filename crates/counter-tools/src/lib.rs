@@ -8,15 +8,15 @@
 
 mod clock;
 mod cpustat;
-mod error;
 mod ifpps;
 mod reading_timer;
 mod sysstat;
 
 use std::process::ExitCode;
 
+use base::ToolError;
+
 pub use cpustat::CpustatArgs;
-pub use error::CounterError;
 pub use ifpps::IfppsArgs;
 
 impl IfppsArgs {
@@ -35,7 +35,7 @@ impl CpustatArgs {
     }
 }
 
-fn ended(done: Result<(), CounterError>) -> ExitCode {
+fn ended(done: Result<(), ToolError>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -46,6 +46,6 @@ fn ended(done: Result<(), CounterError>) -> ExitCode {
 }
 
 /// Writes `text` to the standard output.
-fn print(text: &str) -> Result<(), CounterError> {
-    netio::stdout::print(text).map_err(CounterError::cannot("write to", "standard output"))
+fn print(text: &str) -> Result<(), ToolError> {
+    netio::stdout::print(text).map_err(ToolError::cannot("write to", "standard output"))
 }

@@ -3,10 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use base::ToolError;
 use netio::signal::Signals;
 use netio::{PollFd, poll};
-
-use crate::error::CounterError;
 
 /// Timer for readings of counters at fixed intervals.
 pub(crate) struct ReadingTimer {
@@ -17,8 +16,8 @@ pub(crate) struct ReadingTimer {
 
 /// Installs the handlers of SIGINT and SIGTERM. A command does it before its first output, so that
 /// a user who has seen output can end the command in order.
-pub(crate) fn install_signals() -> Result<Signals, CounterError> {
-    Signals::install().map_err(CounterError::cannot("install", "signal handlers"))
+pub(crate) fn install_signals() -> Result<Signals, ToolError> {
+    Signals::install().map_err(ToolError::cannot("install", "signal handlers"))
 }
 
 impl ReadingTimer {
@@ -29,7 +28,7 @@ impl ReadingTimer {
 
     /// Waits until the next reading is due; returns false if SIGINT or SIGTERM came before that, or
     /// the reader of the standard output has closed its end.
-    pub(crate) fn wait(&mut self) -> Result<bool, CounterError> {
+    pub(crate) fn wait(&mut self) -> Result<bool, ToolError> {
         loop {
             if self.signals.stop().load(Ordering::Acquire) {
                 return Ok(false);
@@ -44,7 +43,7 @@ impl ReadingTimer {
             }
             let left_ns = u64::try_from((self.next - now).as_nanos()).unwrap_or(u64::MAX);
             poll(&mut [PollFd::readable(&self.signals)], Some(left_ns))
-                .map_err(CounterError::cannot("wait for", "signals"))?;
+                .map_err(ToolError::cannot("wait for", "signals"))?;
             self.signals.drain();
         }
     }

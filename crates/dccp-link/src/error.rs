@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use base::ToolError;
 use dccp::connection::{Connection, ConnectionState};
 use dccp::endpoint::{Carrier, ConnectionKey};
 use dccp::feature::Disagreement;
@@ -196,6 +197,12 @@ impl std::error::Error for DccpError {
             Self::Unreachable { cause, .. } => Some(cause),
             _ => None,
         }
+    }
+}
+
+impl From<DccpError> for ToolError {
+    fn from(error: DccpError) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 

@@ -4,11 +4,11 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use base::ToolError;
 use dccp_link::{ConnectionConfig, DccpError, Peer, Reset, ResetCode};
 use netio::{DccpOptions, DccpSocket, NetError};
 
 use crate::options::LinkArgs;
-use crate::outcome::ToolError;
 
 /// Returns the options of the kernel's DCCP socket that the flags request. The kernel chooses all
 /// other options.

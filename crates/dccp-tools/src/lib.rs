@@ -22,7 +22,7 @@ mod units;
 
 use std::process::ExitCode;
 
-pub use outcome::{DccpCommandOutcome, ToolError};
+pub use outcome::DccpCommandOutcome;
 
 /// Command of `godwit dccp`, with its flags.
 #[derive(Debug, clap::Subcommand)]
@@ -59,7 +59,7 @@ impl DccpCommand {
             Ok(outcome) => ExitCode::from(outcome.code()),
             Err(error) => {
                 netio::stderr::print_line(format_args!("error: {error}"));
-                ExitCode::from(error.code())
+                ExitCode::from(error.exit_code())
             }
         }
     }

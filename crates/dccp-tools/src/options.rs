@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::time::Duration;
 
+use base::ToolError;
 use clap::{Args as _, FromArgMatches as _, ValueEnum};
 use dccp_link::{
     CarrierKind, CarrierOptions, ConnectOptions, ConnectionConfig, DccpError, Peer, ScopedAddress,
@@ -10,7 +11,6 @@ use dccp_link::{
 };
 
 use crate::debug::DebugTopic;
-use crate::outcome::ToolError;
 use crate::units::parse_seconds;
 
 /// Length of a command's receive queue in datagrams; it bridges times in which the machine holds
@@ -45,23 +45,13 @@ impl CarrierArg {
     }
 }
 
-/// Carrier of the packets of Godwit's own DCCP stack: UDP or IP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CarrierName {
-    /// DCCP inside of UDP (RFC 6773).
-    Udp,
-    /// DCCP as IP protocol 33.
-    Raw,
-}
-
-impl CarrierName {
-    /// Returns the carrier's name on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Udp => "udp",
-            Self::Raw => "raw",
-        }
+base::named! {
+    /// Carrier of the packets of Godwit's own DCCP stack: UDP or IP.
+    pub enum CarrierName {
+        /// DCCP inside of UDP (RFC 6773).
+        Udp = "udp",
+        /// DCCP as IP protocol 33.
+        Raw = "raw",
     }
 }
 

@@ -1,5 +1,7 @@
 //! Results of DCCP commands, their exit codes, and their output.
 
+use base::ToolError;
+
 /// Result of a command that ran without an error: done, fallen short or interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DccpCommandOutcome {
@@ -21,41 +23,6 @@ impl DccpCommandOutcome {
             Self::FellShort => 3,
             Self::Interrupted => 130,
         }
-    }
-}
-
-/// Error of a command: invalid flags, or a failure while the command ran.
-#[derive(Debug)]
-pub enum ToolError {
-    /// Invalid flags, with the reason.
-    Usage(String),
-    /// Error while the command ran, with its reason.
-    Failed(String),
-}
-
-impl ToolError {
-    /// Returns the exit code for the error: 2 for invalid flags, otherwise 1.
-    pub(crate) const fn code(&self) -> u8 {
-        match self {
-            Self::Usage(_) => 2,
-            Self::Failed(_) => 1,
-        }
-    }
-}
-
-impl std::fmt::Display for ToolError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Usage(text) | Self::Failed(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for ToolError {}
-
-impl From<dccp_link::DccpError> for ToolError {
-    fn from(error: dccp_link::DccpError) -> Self {
-        Self::Failed(error.to_string())
     }
 }
 

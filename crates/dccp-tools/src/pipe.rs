@@ -8,9 +8,11 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;
 
+use base::ToolError;
+
 use crate::blocking::{CommandConnection, WaitResult};
 use crate::options::LinkArgs;
-use crate::outcome::{DccpCommandOutcome, ToolError};
+use crate::outcome::DccpCommandOutcome;
 
 /// Send a file, or standard input, to `godwit dccp recv`.
 ///

@@ -1,12 +1,13 @@
 //! Command `godwit dccp ttcp`: throughput in the manner of ttcp, the oldest program for it, with
 //! ttcp's flags and output lines.
 
+use base::ToolError;
 use netio::Clock;
 
 use crate::blocking::{CommandConnection, WaitResult};
 use crate::debug::describe_figures;
 use crate::options::LinkArgs;
-use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
+use crate::outcome::{DccpCommandOutcome, print_text};
 
 /// Default length of a datagram in bytes, as in the original ttcp. If the path permits only shorter
 /// ones, its maximum is used.

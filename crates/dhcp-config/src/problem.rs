@@ -3,23 +3,14 @@
 
 use core::fmt;
 
-/// Severity of a configuration problem: an error prevents the use of the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The server refuses a configuration with this problem.
-    Error,
-    /// The server uses a configuration with this problem; the operator should look at it.
-    Warning,
-}
-
-impl Severity {
-    /// Returns the severity's word in front of a message: `error` or `warning`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-        }
+base::named! {
+    /// Severity of a configuration problem: an error prevents the use of the configuration. Names
+    /// are the words in front of messages.
+    pub enum Severity {
+        /// The server refuses a configuration with this problem.
+        Error = "error",
+        /// The server uses a configuration with this problem; the operator should look at it.
+        Warning = "warning",
     }
 }
 

@@ -2,65 +2,28 @@
 //! sums up. [`crate::counters`] and [`crate::events`] have the values; the control channel has the
 //! lists of samples and their times.
 
-/// Kea's statistic that counts dropped packets by reason; `pkt4-receive-drop` and
-/// `pkt6-receive-drop` are the sums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum DropStatistic {
-    /// Packets that the server could not read.
-    ParseFailed,
-    /// Packets that break a rule of the protocol.
-    RfcViolation,
-    /// Packets of clients in the class `DROP`.
-    AdminFiltered,
-    /// Packets that were meant for another server.
-    NotForUs,
-    /// Packets that the server failed to process.
-    ProcessingFailed,
-    /// Packets of clients whose earlier messages the server still processes.
-    Duplicate,
-    /// Packets that found the queue of waiting messages or replies full.
-    QueueFull,
-    /// Packets that came while service was disabled (`dhcp-disable`).
-    ServiceDisabled,
-    /// Packets that exceed a limit of the operator.
-    LimitExceeded,
-}
-
-impl DropStatistic {
-    /// All statistics of dropped packets, in the order of their positions.
-    pub const ALL: [Self; 9] = [
-        Self::ParseFailed,
-        Self::RfcViolation,
-        Self::AdminFiltered,
-        Self::NotForUs,
-        Self::ProcessingFailed,
-        Self::Duplicate,
-        Self::QueueFull,
-        Self::ServiceDisabled,
-        Self::LimitExceeded,
-    ];
-
-    /// Returns the position of the statistic in [`Self::ALL`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-
-    /// Returns the statistic's name after `pkt4-` or `pkt6-`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ParseFailed => "parse-failed",
-            Self::RfcViolation => "rfc-violation",
-            Self::AdminFiltered => "admin-filtered",
-            Self::NotForUs => "not-for-us",
-            Self::ProcessingFailed => "processing-failed",
-            Self::Duplicate => "duplicate",
-            Self::QueueFull => "queue-full",
-            Self::ServiceDisabled => "service-disabled",
-            Self::LimitExceeded => "limit-exceeded",
-        }
+base::named! {
+    /// Kea's statistic that counts dropped packets by reason; `pkt4-receive-drop` and
+    /// `pkt6-receive-drop` are the sums. Names follow `pkt4-` or `pkt6-`.
+    pub enum DropStatistic {
+        /// Packets that the server could not read.
+        ParseFailed = "parse-failed",
+        /// Packets that break a rule of the protocol.
+        RfcViolation = "rfc-violation",
+        /// Packets of clients in the class `DROP`.
+        AdminFiltered = "admin-filtered",
+        /// Packets that were meant for another server.
+        NotForUs = "not-for-us",
+        /// Packets that the server failed to process.
+        ProcessingFailed = "processing-failed",
+        /// Packets of clients whose earlier messages the server still processes.
+        Duplicate = "duplicate",
+        /// Packets that found the queue of waiting messages or replies full.
+        QueueFull = "queue-full",
+        /// Packets that came while service was disabled (`dhcp-disable`).
+        ServiceDisabled = "service-disabled",
+        /// Packets that exceed a limit of the operator.
+        LimitExceeded = "limit-exceeded",
     }
 }
 

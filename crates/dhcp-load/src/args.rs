@@ -6,13 +6,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use base::time::NS_PER_S;
-use load::{LoadRate, LoadShapeArg, replay};
+use load::{ExchangeTimeLimits, LoadRate, LoadShapeArg, replay};
 use netio::signal::Signals;
 use netio::{stderr, stdout};
 
 use crate::drive::LINGER_NS;
 use crate::frames::FrameArgs;
-use crate::population::ExchangeTimeLimits;
 use crate::protocol::{DhcpLoadTarget, Expect};
 use crate::record::DhcpLoadReport;
 use crate::run::{DhcpLoadError, run_report};

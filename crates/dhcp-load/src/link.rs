@@ -20,7 +20,7 @@ use packet_wire::ethernet::{self, MacAddress};
 use packet_wire::frame::{self, Endpoints};
 use packet_wire::{PacketDefect, arp};
 
-use crate::population::OutgoingMessage;
+use crate::wire::OutgoingMessage;
 use crate::wire::ReceivedDatagram;
 
 /// Number of Ethernet frames received at a time.

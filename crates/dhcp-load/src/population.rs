@@ -7,34 +7,16 @@
 //! addition to reading or patching it; nothing is allocated after construction.
 
 use base::time::NS_PER_S;
-use load::{AwaitedReply, ExchangeClass, ExchangeLedger, Outstanding, Timeline};
-use packet_wire::frame::Endpoints;
+use load::{
+    AwaitedReply, ExchangeClass, ExchangeLedger, ExchangeTimeLimits, Outstanding, Timeline,
+};
 
 use crate::exchange::{Exchange, ReplyEffect};
 use crate::fault::{ReplyFault, ServerRefusal};
 use crate::identities::ExchangeIdentities;
 use crate::leases::{LeaseLog, LeasedResource};
 use crate::protocol::{DhcpLoadProtocol, Expect};
-
-/// Time limits of an exchange, in nanoseconds: until when it is on time, and until when it is
-/// watched.
-#[derive(Clone, Copy, Debug)]
-pub struct ExchangeTimeLimits {
-    /// Longest time from an exchange's due time to its last reply, in nanoseconds, for which it is
-    /// on time.
-    pub deadline_ns: u64,
-    /// Time after its deadline for which the generator still watches an exchange, in nanoseconds,
-    /// to tell late replies from lost ones.
-    pub grace_ns: u64,
-}
-
-impl ExchangeTimeLimits {
-    /// Returns the time from the due time for which an exchange is watched, in nanoseconds.
-    #[must_use]
-    pub const fn watched_ns(self) -> u64 {
-        self.deadline_ns + self.grace_ns
-    }
-}
+use crate::wire::{OutgoingMessage, ReceivedDatagram, Requests};
 
 /// Counts of one generator thread's DHCP messages by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,28 +89,6 @@ pub struct ThreadExchangeResults<R: LeasedResource> {
     pub tally: DhcpMessageTally,
     /// Counts of the thread's exchanges by interval; empty unless the settings ask for intervals.
     pub timeline: Timeline,
-}
-
-/// DHCP message that was written into the given buffer and must be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutgoingMessage {
-    /// Number of the exchange that the message belongs to.
-    pub number: u64,
-    /// Length of the DHCP message, in bytes.
-    pub len: usize,
-    /// Index of the source address that the message leaves from.
-    pub source: usize,
-    /// Source and destination of the message's Ethernet frame; `None` when it leaves by a UDP
-    /// socket.
-    pub endpoints: Option<Endpoints>,
-}
-
-impl OutgoingMessage {
-    /// Creates a message of `len` bytes of exchange `number` for a UDP socket.
-    #[must_use]
-    pub const fn datagram(number: u64, len: usize, source: usize) -> Self {
-        Self { number, len, source, endpoints: None }
-    }
 }
 
 /// All DHCP exchanges of one generator thread.
@@ -369,5 +329,20 @@ impl<P: DhcpLoadProtocol> Population<P> {
         self.close_before(u64::MAX);
         let Self { ledger, leases, tally, timeline, .. } = self;
         ThreadExchangeResults { ledger, leases, tally, timeline }
+    }
+}
+
+impl<P: DhcpLoadProtocol> Requests for Population<P> {
+    fn process_datagram(
+        &mut self,
+        now_ns: u64,
+        incoming: &ReceivedDatagram<'_>,
+        buffer: &mut [u8],
+    ) -> Option<OutgoingMessage> {
+        Self::process_datagram(self, now_ns, incoming.octets, buffer)
+    }
+
+    fn record_sent(&mut self, name: u64, at_ns: u64) {
+        Self::record_sent(self, name, at_ns);
     }
 }

@@ -6,6 +6,7 @@ use std::fmt::{self, Write as _};
 use std::io;
 
 use base::Figure;
+use base::time::seconds;
 use load::{ExchangeClass, ExchangeLedger, Health, Timeline};
 use measure::record::{LoadRecord, MessageCounts};
 use serde::Serialize;
@@ -16,7 +17,6 @@ use crate::fault::{ReplyFault, ServerRefusal};
 use crate::leases::{Conflict, LeaseLog, LeaseSummary, LeasedResource};
 use crate::population::DhcpMessageTally;
 use crate::protocol::{DhcpLoadTarget, DhcpThreadSetup, Expect, Stages};
-use crate::run::seconds;
 use crate::settings::DhcpLoadSettings;
 
 /// Load record with the details of a DHCP run. In JSON all fields are in one object; readers of
@@ -97,11 +97,7 @@ fn add_up<R: LeasedResource>(results: Vec<DhcpThreadResult<R>>) -> DhcpResultSum
         sum.leases.merge(result.finished.leases);
         sum.tally.merge(&result.finished.tally);
         sum.timeline.merge(&result.finished.timeline);
-        sum.sends.sent += result.sends.sent;
-        sum.sends.sent_bytes += result.sends.sent_bytes;
-        sum.sends.refused += result.sends.refused;
-        sum.sends.stalled += result.sends.stalled;
-        sum.sends.calls += result.sends.calls;
+        sum.sends += result.sends;
         sum.health.socket_drops += result.socket_drops;
         sum.cpu_ns += result.cpu_ns;
         sum.segmentation &= result.segmentation;

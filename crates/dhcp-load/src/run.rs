@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::{fmt, fs, io, thread};
+use std::{fmt, fs, io};
 
-use base::time::{NS_PER_MS, NS_PER_S};
+use base::time::NS_PER_MS;
 use load::{LoadPeriod, Schedule, ThreadShare, Timeline};
 use measure::record::LoadRecord;
 use netio::{Clock, MessageOutbox, MessageRoute, NetError, UdpOptions, UdpSocket, neighbor};
 
-use crate::drive::{DhcpLoadThread, DhcpThreadResult};
+use crate::drive::DhcpLoadThread;
 use crate::frames::Frames;
 use crate::identities::ExchangeIdentities;
 use crate::leases::{LeaseLog, LeasedResource};
@@ -112,13 +112,19 @@ pub fn run_report<T: DhcpLoadTarget>(
     let start_ns = settings.begin_at_ns.unwrap_or_else(|| Clock::mono_ns() + LEAD_NS);
     let generators = generators.into_iter().zip(0..).map(|((wire, mut population), thread)| {
         population.starts_at(start_ns);
-        population.keep_timeline(timeline(settings, start_ns));
+        population.keep_timeline(Timeline::for_run(
+            start_ns,
+            settings.timeline_ns,
+            settings.duration_ns,
+            settings.limits,
+        ));
         population.expect_repeats(settings.chatty);
         let schedule = schedule(settings, start_ns, thread);
         DhcpLoadThread::new(wire, population, schedule, settings.quiet_ns)
             .lingering(settings.linger_ns)
     });
-    let results = run_threads(&settings.cpus, generators.collect(), stop)?;
+    let jobs = generators.map(|load_thread| move || load_thread.run(stop)).collect();
+    let results = netio::thread::run_timed("load", "the generator's socket", &settings.cpus, jobs)?;
     let (mut report, leases) =
         DhcpLoadReport::from_thread_results(settings, start_ns, results, facts);
     if report.is_unanswered()
@@ -177,16 +183,6 @@ fn choose_segmentation<P>(
     }
 }
 
-/// Returns an empty time line (counts of exchanges by interval) from `start_ns` until the last
-/// exchange is no longer watched.
-fn timeline<T>(settings: &DhcpLoadSettings<T>, start_ns: u64) -> Timeline {
-    let Some(interval_ns) = settings.timeline_ns.filter(|&ns| ns > 0) else {
-        return Timeline::default();
-    };
-    let whole_ns = settings.duration_ns + settings.limits.watched_ns();
-    Timeline::new(start_ns, interval_ns, whole_ns.div_ceil(interval_ns) as usize + 1)
-}
-
 fn population<T: DhcpLoadTarget>(
     settings: &DhcpLoadSettings<T>,
     thread: u32,
@@ -220,39 +216,8 @@ fn schedule<T>(settings: &DhcpLoadSettings<T>, start_ns: u64, thread: u64) -> Sc
     Schedule::for_thread(&settings.shape, settings.rate, period, share, settings.seed)
 }
 
-/// Runs each generator thread on a thread of the operating system, bound to `cpus` in turn, and
-/// returns their results.
-fn run_threads<P: DhcpLoadProtocol>(
-    cpus: &[usize],
-    load_threads: Vec<DhcpLoadThread<P>>,
-    stop: &AtomicBool,
-) -> Result<Vec<DhcpThreadResult<P::Resource>>, NetError> {
-    thread::scope(|scope| {
-        let threads: Vec<_> = load_threads
-            .into_iter()
-            .enumerate()
-            .map(|(index, load_thread)| {
-                let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
-                scope.spawn(move || {
-                    netio::thread::prepare_for_timing(&format!("load-{index}"), cpu)?;
-                    load_thread.run(stop).map_err(NetError::on("drive", "the generator's socket"))
-                })
-            })
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("a generator does not panic"))
-            .collect()
-    })
-}
-
 fn write_leases<R: LeasedResource>(path: &Path, leases: &LeaseLog<R>) -> io::Result<()> {
     let mut out = io::BufWriter::new(fs::File::create(path)?);
     leases.write_csv(&mut out)?;
     io::Write::flush(&mut out)
-}
-
-/// Converts nanoseconds to seconds.
-pub(crate) fn seconds(ns: u64) -> f64 {
-    ns as f64 / NS_PER_S as f64
 }

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use base::time::NS_PER_S;
-use load::{LoadRate, LoadShape};
+use load::{ExchangeTimeLimits, LoadRate, LoadShape};
 
 use crate::drive::LINGER_NS;
 use crate::frames::Frames;
-use crate::population::ExchangeTimeLimits;
 use crate::protocol::{DhcpLoadProtocol, DhcpLoadTarget, Expect};
 
 /// Rule for sending messages of equal size in groups (`UDP_SEGMENT`).

@@ -19,10 +19,6 @@ use netio::{Clock, MessageOutbox, PollFd, RecvBatch, UdpSocket, poll};
 use packet_wire::frame::Endpoints;
 
 use crate::link::FrameLink;
-use crate::perfdhcp::dialect::Dialect;
-use crate::perfdhcp::traffic::RequestTraffic;
-use crate::population::{OutgoingMessage, Population};
-use crate::protocol::DhcpLoadProtocol;
 
 /// Number of receive calls per send and receive cycle of a generator thread, limited so that a
 /// flood of replies cannot delay the requests that are due.
@@ -52,6 +48,28 @@ impl<'a> ReceivedDatagram<'a> {
     #[must_use]
     pub const fn from_udp(octets: &'a [u8]) -> Self {
         Self { octets, endpoints: None, is_damaged: false }
+    }
+}
+
+/// DHCP message that was written into the given buffer and must be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutgoingMessage {
+    /// Number of the exchange that the message belongs to.
+    pub number: u64,
+    /// Length of the DHCP message, in bytes.
+    pub len: usize,
+    /// Index of the source address that the message leaves from.
+    pub source: usize,
+    /// Source and destination of the message's Ethernet frame; `None` when it leaves by a UDP
+    /// socket.
+    pub endpoints: Option<Endpoints>,
+}
+
+impl OutgoingMessage {
+    /// Creates a message of `len` bytes of exchange `number` for a UDP socket.
+    #[must_use]
+    pub const fn datagram(number: u64, len: usize, source: usize) -> Self {
+        Self { number, len, source, endpoints: None }
     }
 }
 
@@ -351,43 +369,5 @@ impl GeneratorSocket {
             poll(&mut [readable], Some(wait_ns.min(IDLE_NS)))?;
         }
         Ok(())
-    }
-}
-
-impl<P: DhcpLoadProtocol> Requests for Population<P> {
-    fn process_datagram(
-        &mut self,
-        now_ns: u64,
-        incoming: &ReceivedDatagram<'_>,
-        buffer: &mut [u8],
-    ) -> Option<OutgoingMessage> {
-        Self::process_datagram(self, now_ns, incoming.octets, buffer)
-    }
-
-    fn record_sent(&mut self, name: u64, at_ns: u64) {
-        Self::record_sent(self, name, at_ns);
-    }
-}
-
-impl<D: Dialect> Requests for RequestTraffic<D> {
-    fn process_datagram(
-        &mut self,
-        now_ns: u64,
-        incoming: &ReceivedDatagram<'_>,
-        buffer: &mut [u8],
-    ) -> Option<OutgoingMessage> {
-        Self::process_datagram(self, now_ns, incoming, buffer)
-    }
-
-    fn record_sent(&mut self, name: u64, at_ns: u64) {
-        Self::record_sent(self, name, at_ns);
-    }
-
-    fn holder(&mut self, now_ns: u64, address: Ipv4Addr) -> Option<[u8; 6]> {
-        Self::holder(self, now_ns, address)
-    }
-
-    fn announcement(&mut self) -> Option<([u8; 6], Ipv4Addr)> {
-        Self::announcement(self)
     }
 }

@@ -8,10 +8,11 @@ use crate::common::{Dhcp4TestRequest, MS, RELAY};
 use dhcp_load::Expect;
 use dhcp_load::identities::ExchangeIdentities;
 use dhcp_load::leases::LeaseLog;
-use dhcp_load::population::{ExchangeTimeLimits, Population};
+use dhcp_load::population::Population;
 use dhcp_load::protocol::DhcpLoadProtocol;
 use dhcp_load::v4::protocol::RelayedMessages;
 use dhcp_load::v6::RequestedAssociations;
+use load::ExchangeTimeLimits;
 
 /// Returns the population's allocations over 1,000 exchanges with the server `answer`, and its
 /// leases.

@@ -14,13 +14,13 @@ use crate::common::v6;
 use crate::common::{Dhcp4TestRequest, MS};
 use base::time::NS_PER_S;
 use clap::Parser;
-use dhcp_load::population::ExchangeTimeLimits;
 use dhcp_load::v4::Dhcp4LoadTarget as Target4;
 use dhcp_load::v6::{Access, Dhcp6LoadTarget as Target6, RequestedAssociations};
 use dhcp_load::{
     DhcpLoadError, DhcpLoadReport, DhcpLoadSettings, DhcpLoadTarget, Frames, Segmentation,
     perfdhcp, run_report,
 };
+use load::ExchangeTimeLimits;
 use load::LoadRate;
 use netio::{XdpSender, interface, namespace};
 use testkit::{TempFolder, wait_until};

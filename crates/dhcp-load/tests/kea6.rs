@@ -11,9 +11,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use base::time::NS_PER_S;
-use dhcp_load::population::ExchangeTimeLimits;
 use dhcp_load::v6::{Access, Dhcp6LoadTarget, RequestedAssociations};
 use dhcp_load::{DhcpLoadReport, DhcpLoadSettings, run_report};
+use load::ExchangeTimeLimits;
 use load::LoadRate;
 use netio::interface;
 use testkit::{TempFolder, wait_until};

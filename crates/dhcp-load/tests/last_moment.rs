@@ -13,10 +13,10 @@ use crate::perfdhcp::world::{personas, rules};
 use base::time::NS_PER_S;
 use dhcp_load::perfdhcp::drive::{PerfdhcpRun, RequestPacing};
 use dhcp_load::perfdhcp::traffic::RequestTraffic;
-use dhcp_load::population::ExchangeTimeLimits;
 use dhcp_load::v4::Dhcp4LoadTarget;
 use dhcp_load::wire::GeneratorSocket;
 use dhcp_load::{DhcpLoadSettings, run_report};
+use load::ExchangeTimeLimits;
 use load::{LoadRate, Schedule};
 use netio::{Clock, MessageOutbox, MessageRoute, UdpOptions};
 

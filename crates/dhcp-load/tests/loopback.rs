@@ -11,11 +11,11 @@ use std::time::Instant;
 use crate::common::responder::{beside, respond};
 use crate::common::{Dhcp4TestRequest, MS};
 use base::time::NS_PER_S;
-use dhcp_load::population::ExchangeTimeLimits;
 use dhcp_load::v4::{ClientLinks, Dhcp4LoadTarget};
 use dhcp_load::{
     DhcpLoadError, DhcpLoadReport, DhcpLoadSettings, Expect, LoadShape, Segmentation, run_report,
 };
+use load::ExchangeTimeLimits;
 use load::LoadRate;
 use testkit::{TempFolder, wait_until};
 

@@ -10,11 +10,11 @@ use crate::common::responder::{beside, respond};
 use crate::common::v6;
 use crate::common::v6::Dhcp6TestRequest;
 use base::time::NS_PER_S;
-use dhcp_load::population::ExchangeTimeLimits;
 use dhcp_load::v6::{Access, Dhcp6LoadTarget, RequestedAssociations};
 use dhcp_load::{
     DhcpLoadError, DhcpLoadReport, DhcpLoadSettings, Expect, Segmentation, run_report,
 };
+use load::ExchangeTimeLimits;
 use load::LoadRate;
 use testkit::TempFolder;
 

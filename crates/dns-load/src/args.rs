@@ -7,14 +7,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use base::time::NS_PER_S;
-use load::{LoadRate, LoadShape, LoadShapeArg, replay};
+use load::{ExchangeTimeLimits, LoadRate, LoadShape, LoadShapeArg, replay};
 use netio::signal::Signals;
 use netio::{FrameRoute, ScopedAddress, interface, neighbor, resolve, scoped, stderr, stdout};
 
 use crate::capture::{self, DNS_PORT};
 use crate::cookie;
 use crate::edns::EdnsOption;
-use crate::exchanges::QueryTimeLimits;
 use crate::failed;
 use crate::metrics;
 use crate::query_selection::{QuerySelectionArgs, SelectedQueries};
@@ -261,7 +260,7 @@ impl DnsLoadArgs {
             window: self.outstanding,
             count,
             duration_ns: self.duration.unwrap_or(whole_ns),
-            limits: QueryTimeLimits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
+            limits: ExchangeTimeLimits { deadline_ns: self.deadline_s, grace_ns: self.drain_s },
             linger_ns: self.linger_s,
             seed: self.seed,
             threads: self.threads,

@@ -13,8 +13,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use base::time::NS_PER_S;
-use load::LoadRate;
+use base::time::{NS_PER_S, seconds};
+use load::{ExchangeTimeLimits, LoadRate};
 use netio::signal::Signals;
 use netio::{ScopedAddress, resolve, scoped, stderr, stdout};
 
@@ -24,7 +24,6 @@ use crate::args::{
 };
 use crate::capture::DNS_PORT;
 use crate::edns::{EdnsArgs, EdnsOption, parse_option};
-use crate::exchanges::QueryTimeLimits;
 use crate::failed;
 use crate::query_selection::{self, QuerySelectionArgs};
 use crate::record::DnsLoadReport;
@@ -226,7 +225,7 @@ impl DnsperfArgs {
             window: self.rate.is_none().then_some(self.outstanding),
             count: runs.map(|runs| u64::from(runs) * queries.workload.len() as u64),
             duration_ns: self.duration.filter(|&ns| ns > 0).unwrap_or(UNLIMITED_NS),
-            limits: QueryTimeLimits { deadline_ns: self.timeout, grace_ns: 0 },
+            limits: ExchangeTimeLimits { deadline_ns: self.timeout, grace_ns: 0 },
             queries_per_connection: match self.mode {
                 DnsTransportMode::Tcp => per_connection,
                 // dnsperf ignores it.
@@ -407,10 +406,6 @@ fn through_file(runs: u32) -> String {
 
 fn percent(count: u64, of: u64) -> String {
     format!("{:.2}%", if of == 0 { 0.0 } else { 100.0 * count as f64 / of as f64 })
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / NS_PER_S as f64
 }
 
 /// Returns the standard deviation of the latency from sending, in seconds, as exactly as the

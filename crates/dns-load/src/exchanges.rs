@@ -14,30 +14,14 @@ use std::sync::mpsc::Sender;
 
 use base::Histogram;
 use dns_wire::{DnsMessage, Flags, Rcode};
-use load::{ExchangeClass, ExchangeLedger, LATENCY_LIMIT_NS, Outstanding, ThreadShare, Timeline};
+use load::{
+    ExchangeClass, ExchangeLedger, ExchangeTimeLimits, LATENCY_LIMIT_NS, Outstanding, ThreadShare,
+    Timeline,
+};
 
 use crate::identities::QueryIdentities;
 use crate::queries::QueryWorkload;
 use crate::tally::{AnswerFault, DnsMessageTally};
-
-/// Time limits of a query, in nanoseconds: until when its answer is in time, and until when it is
-/// watched.
-#[derive(Clone, Copy, Debug)]
-pub struct QueryTimeLimits {
-    /// Longest time from a query's due time to its answer, in nanoseconds, for which the answer is
-    /// in time.
-    pub deadline_ns: u64,
-    /// Time for which a query is watched after its deadline, in nanoseconds.
-    pub grace_ns: u64,
-}
-
-impl QueryTimeLimits {
-    /// Returns the time for which answers to a query are awaited, in nanoseconds from its due time.
-    #[must_use]
-    pub const fn watched_ns(self) -> u64 {
-        self.deadline_ns + self.grace_ns
-    }
-}
 
 /// Results of a generator thread's queries.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +77,7 @@ const NEW: WatchedQuery = WatchedQuery { sent_ns: 0, over_tcp: false, ended: Non
 /// All DNS queries of one generator thread.
 pub struct Exchanges<'w> {
     identities: QueryIdentities,
-    limits: QueryTimeLimits,
+    limits: ExchangeTimeLimits,
     workload: &'w QueryWorkload,
     /// Number in the run of this thread's first query: query n of this thread is query `first` + n
     /// × `stride` of the run.
@@ -126,7 +110,7 @@ impl<'w> Exchanges<'w> {
     #[must_use]
     pub fn new(
         identities: QueryIdentities,
-        limits: QueryTimeLimits,
+        limits: ExchangeTimeLimits,
         workload: &'w QueryWorkload,
         share: ThreadShare,
         capacity: u64,

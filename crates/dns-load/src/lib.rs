@@ -37,7 +37,7 @@ mod zone;
 
 use std::process::ExitCode;
 
-pub use exchanges::{Answered, Exchanges, OutgoingQuery, QueryTimeLimits};
+pub use exchanges::{Answered, Exchanges, OutgoingQuery};
 pub use expected::ExpectedAnswer;
 pub use identities::QueryIdentities;
 pub use queries::QueryWorkload;

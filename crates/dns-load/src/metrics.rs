@@ -145,20 +145,20 @@ mod tests {
     use base::Histogram;
     use base::time::NS_PER_MS;
     use dns_wire::Query;
-    use load::{LoadRate, ThreadShare};
+    use load::{ExchangeTimeLimits, LoadRate, ThreadShare};
     use netio::send::SendCounts;
 
     use super::*;
     use crate::drive::DnsThreadResult;
-    use crate::exchanges::{Exchanges, QueryTimeLimits};
+    use crate::exchanges::Exchanges;
     use crate::identities::QueryIdentities;
     use crate::queries::QueryWorkload;
     use crate::settings::DnsLoadSettings;
     use crate::tcp::ConnectionCounts;
 
     const QUERIES: u64 = 200;
-    const LIMITS: QueryTimeLimits =
-        QueryTimeLimits { deadline_ns: 100 * NS_PER_MS, grace_ns: 900 * NS_PER_MS };
+    const LIMITS: ExchangeTimeLimits =
+        ExchangeTimeLimits { deadline_ns: 100 * NS_PER_MS, grace_ns: 900 * NS_PER_MS };
 
     /// Plays queries that came due every 10 ms, every tenth refused (`refused10`), every tenth late
     /// (`delay10`), every tenth without an answer and every tenth never sent.

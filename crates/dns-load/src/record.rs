@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use base::Figure;
-use base::time::NS_PER_S;
+use base::time::seconds;
 use dns_wire::{DnsMessageDefect, Rcode};
 use load::{Health, LoadShape};
 use measure::record::{LoadRecord, MessageCounts};
@@ -119,10 +119,7 @@ fn add_up(results: Vec<DnsThreadResult>) -> DnsResultSum {
         sum.answered.timeline.merge(&result.answered.timeline);
         sum.answered.answered_ns = sum.answered.answered_ns.max(result.answered.answered_ns);
         sum.answered.response_latency.0.merge(&result.answered.response_latency.0);
-        sum.sends.sent += result.sends.sent;
-        sum.sends.refused += result.sends.refused;
-        sum.sends.stalled += result.sends.stalled;
-        sum.sends.calls += result.sends.calls;
+        sum.sends += result.sends;
         sum.connections.merge(&result.connections);
         sum.health.socket_drops += result.socket_drops;
         sum.too_long += result.too_long;
@@ -272,11 +269,6 @@ fn zone_like(settings: &DnsLoadSettings) -> Value {
 fn wall_ns(mono_ns: u64) -> u64 {
     let now = Clock::now();
     (1_000 * now.wall_us + mono_ns).saturating_sub(now.mono_ns)
-}
-
-/// Converts nanoseconds to seconds.
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / NS_PER_S as f64
 }
 
 /// Returns the name, for a person, of the form in which queries left (datagrams, groups, frames).

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::{fmt, io, thread};
+use std::{fmt, io};
 
 use base::time::NS_PER_MS;
 use dns_wire::query::QUERY_BYTES_MAX;
@@ -264,10 +264,8 @@ fn exchanges(settings: &DnsLoadSettings, thread: u64) -> Exchanges<'_> {
 /// Returns an empty time line whose intervals reach from `start_ns` to the time at which the last
 /// query is no longer watched.
 fn timeline(settings: &DnsLoadSettings, start_ns: u64) -> Timeline {
-    settings.timeline_ns.map_or_else(Timeline::default, |interval_ns| {
-        let whole_ns = settings.duration_ns + settings.limits.watched_ns();
-        Timeline::new(start_ns, interval_ns, whole_ns.div_ceil(interval_ns) as usize + 1)
-    })
+    let DnsLoadSettings { timeline_ns, duration_ns, limits, .. } = settings;
+    Timeline::for_run(start_ns, *timeline_ns, *duration_ns, *limits)
 }
 
 fn pacer(settings: &DnsLoadSettings, start_ns: u64, thread: u64) -> QueryPacer {
@@ -289,23 +287,7 @@ fn run_threads(
     cpus: &[usize],
     jobs: Vec<impl FnOnce() -> io::Result<DnsThreadResult> + Send>,
 ) -> Result<Vec<DnsThreadResult>, NetError> {
-    thread::scope(|scope| {
-        let threads: Vec<_> = jobs
-            .into_iter()
-            .enumerate()
-            .map(|(index, job)| {
-                let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
-                scope.spawn(move || {
-                    netio::thread::prepare_for_timing(&format!("dns-load-{index}"), cpu)?;
-                    job().map_err(NetError::on("drive", "the generator's ports"))
-                })
-            })
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("a generator does not panic"))
-            .collect()
-    })
+    netio::thread::run_timed("dns-load", "the generator's ports", cpus, jobs)
 }
 
 /// Returns the length of a buffer for the longest query of the run, in bytes.

@@ -6,10 +6,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Sender;
 
 use base::time::NS_PER_S;
-use load::{LoadRate, LoadShape};
+use load::{ExchangeTimeLimits, LoadRate, LoadShape};
 use netio::FrameRoute;
 
-use crate::exchanges::QueryTimeLimits;
 use crate::queries::QueryWorkload;
 use crate::zone::ZoneLike;
 
@@ -69,7 +68,7 @@ pub struct DnsLoadSettings {
     pub duration_ns: u64,
     /// Deadline of a query, and time after the deadline for which the query is watched, in
     /// nanoseconds.
-    pub limits: QueryTimeLimits,
+    pub limits: ExchangeTimeLimits,
     /// Silence of the ports before the end of the run, in nanoseconds, counted after the last query
     /// has ended: second answers come then.
     pub linger_ns: u64,
@@ -119,7 +118,7 @@ impl DnsLoadSettings {
             window: None,
             count: None,
             duration_ns: 10 * NS_PER_S,
-            limits: QueryTimeLimits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
+            limits: ExchangeTimeLimits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
             linger_ns: NS_PER_S / 20,
             seed: 1,
             threads: 1,

@@ -4,38 +4,24 @@
 use dns_wire::{DnsMessageDefect, Rcode};
 use load::ExchangeClass;
 
-/// Fault of a DNS message that carries the port and the identifier of a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AnswerFault {
-    /// The question of the answer differs from the query's.
-    Question,
-    /// The flag QR (response) of the answer is not set.
-    NotAResponse,
-    /// The opcode of the answer differs from the query's.
-    Opcode,
-    /// The response code is NOERROR where NXDOMAIN was expected, or the other way round.
-    ResponseCode,
-    /// The answer section has other records than the expected ones.
-    Records,
+base::named! {
+    /// Fault of a DNS message that carries the port and the identifier of a query. Names are those
+    /// of records.
+    pub enum AnswerFault {
+        /// The question of the answer differs from the query's.
+        Question = "question",
+        /// The flag QR (response) of the answer is not set.
+        NotAResponse = "not_a_response",
+        /// The opcode of the answer differs from the query's.
+        Opcode = "opcode",
+        /// The response code is NOERROR where NXDOMAIN was expected, or the other way round.
+        ResponseCode = "response_code",
+        /// The answer section has other records than the expected ones.
+        Records = "records",
+    }
 }
 
 impl AnswerFault {
-    /// All faults of answers, by their number.
-    pub const ALL: [Self; 5] =
-        [Self::Question, Self::NotAResponse, Self::Opcode, Self::ResponseCode, Self::Records];
-
-    /// Returns the name of the fault in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Question => "question",
-            Self::NotAResponse => "not_a_response",
-            Self::Opcode => "opcode",
-            Self::ResponseCode => "response_code",
-            Self::Records => "records",
-        }
-    }
-
     /// Returns the class of a query whose first answer has the fault.
     #[must_use]
     pub const fn class(self) -> ExchangeClass {

@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use base::Random;
 use base::time::NS_PER_MS;
 use dns_load::echo::{Capacity, CapacityBucket, QueryShare};
-use dns_load::{Exchanges, QueryIdentities, QueryTimeLimits, QueryWorkload};
+use dns_load::{Exchanges, QueryIdentities, QueryWorkload};
 use dns_wire::Query;
-use load::{ExchangeClass, LoadRate, Schedule, ThreadShare};
+use load::{ExchangeClass, ExchangeTimeLimits, LoadRate, Schedule, ThreadShare};
 use measure::plan::SearchPlan;
 use measure::search::{Search, SearchResult, SearchStep, SearchStopReason, TrialOutcome};
 
-const LIMITS: QueryTimeLimits = QueryTimeLimits { deadline_ns: 500 * NS_PER_MS, grace_ns: 0 };
+const LIMITS: ExchangeTimeLimits = ExchangeTimeLimits { deadline_ns: 500 * NS_PER_MS, grace_ns: 0 };
 const PORTS: u64 = 16;
 
 /// Echo on virtual time, with its faults.

@@ -6,16 +6,14 @@ use std::sync::mpsc;
 
 use base::Random;
 use base::time::NS_PER_MS;
-use dns_load::{
-    AnswerFault, DnsMessageTally, Exchanges, QueryIdentities, QueryTimeLimits, QueryWorkload,
-};
+use dns_load::{AnswerFault, DnsMessageTally, Exchanges, QueryIdentities, QueryWorkload};
 use dns_wire::{DnsMessageDefect, Query, Rcode};
-use load::{ExchangeClass, ExchangeLedger, ThreadShare};
+use load::{ExchangeClass, ExchangeLedger, ExchangeTimeLimits, ThreadShare};
 
 const DEADLINE_MS: u64 = 100;
 const GRACE_MS: u64 = 50;
-const LIMITS: QueryTimeLimits =
-    QueryTimeLimits { deadline_ns: DEADLINE_MS * NS_PER_MS, grace_ns: GRACE_MS * NS_PER_MS };
+const LIMITS: ExchangeTimeLimits =
+    ExchangeTimeLimits { deadline_ns: DEADLINE_MS * NS_PER_MS, grace_ns: GRACE_MS * NS_PER_MS };
 const PORTS: u64 = 3;
 
 fn workload() -> QueryWorkload {

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use base::time::NS_PER_S;
 use dns_load::echo::{self, EchoFaults, EchoResponder, FrameResponder, QueryShare};
-use dns_load::{DnsLoadReport, DnsLoadSettings, QueryTimeLimits, QueryWorkload, run};
+use dns_load::{DnsLoadReport, DnsLoadSettings, QueryWorkload, run};
 use dns_wire::Query;
-use load::{LoadRate, LoadShape};
+use load::{ExchangeTimeLimits, LoadRate, LoadShape};
 use netio::{FrameRoute, interface, namespace};
 
 const QUERIES: u64 = 2_000;
@@ -69,7 +69,7 @@ fn both(faults: EchoFaults, send_form: QuerySendForm) -> (DnsLoadReport, echo::E
         let rate = LoadRate::per_second(4.0 * QUERIES as f64).unwrap();
         let settings = DnsLoadSettings {
             duration_ns: NS_PER_S / 4,
-            limits: QueryTimeLimits { deadline_ns, grace_ns: 0 },
+            limits: ExchangeTimeLimits { deadline_ns, grace_ns: 0 },
             linger_ns: NS_PER_S / 4,
             segmentation: matches!(
                 send_form,
@@ -145,7 +145,7 @@ fn in_groups(listen: &str) -> u64 {
         let workload = QueryWorkload::parse("queries", b"www.google.com AAAA\n", QUERY).unwrap();
         let settings = DnsLoadSettings {
             duration_ns: NS_PER_S / 4,
-            limits: QueryTimeLimits { deadline_ns: LONG_NS, grace_ns: 0 },
+            limits: ExchangeTimeLimits { deadline_ns: LONG_NS, grace_ns: 0 },
             linger_ns: NS_PER_S / 4,
             segmentation: true,
             shape: LoadShape::Burst(200),

@@ -8,15 +8,16 @@ use std::thread;
 
 use base::time::{NS_PER_MS, NS_PER_S};
 use dns_load::echo::{self, EchoFaults, EchoResponder, QueryShare};
-use dns_load::{DnsLoadError, DnsLoadReport, DnsLoadSettings, QueryTimeLimits, QueryWorkload, run};
+use dns_load::{DnsLoadError, DnsLoadReport, DnsLoadSettings, QueryWorkload, run};
 use dns_wire::{Edns, Query, Rcode};
-use load::{LoadRate, LoadShape};
+use load::{ExchangeTimeLimits, LoadRate, LoadShape};
 
 const QUERIES: u64 = 1_000;
 /// Watched time of queries that all have an answer: a run ends with the last of them.
-const ANSWERED: QueryTimeLimits = QueryTimeLimits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
+const ANSWERED: ExchangeTimeLimits = ExchangeTimeLimits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
 /// Watched time of queries when not all have an answer: each run lasts that long.
-const UNANSWERED: QueryTimeLimits = QueryTimeLimits { deadline_ns: 30 * NS_PER_S, grace_ns: 0 };
+const UNANSWERED: ExchangeTimeLimits =
+    ExchangeTimeLimits { deadline_ns: 30 * NS_PER_S, grace_ns: 0 };
 const QUERY: Query<'_> = Query {
     edns: Some(Edns { udp_payload_bytes: 1_232, extended_rcode: 0, version: 0, dnssec_ok: false }),
     ..Query::PLAIN
@@ -145,7 +146,7 @@ fn what_is_delayed_takes_longer_or_is_late() {
     assert_eq!((load.load.exchanges.on_time, echo.delayed), (QUERIES, QUERIES));
     assert!(load.load.latency_sent.min_us >= 50_000.0, "{load}");
     let (load, echo) = both(responder(faults), |settings| DnsLoadSettings {
-        limits: QueryTimeLimits { deadline_ns: 20 * NS_PER_MS, grace_ns: 60 * NS_PER_S },
+        limits: ExchangeTimeLimits { deadline_ns: 20 * NS_PER_MS, grace_ns: 60 * NS_PER_S },
         ..settings
     });
     assert_eq!((load.load.exchanges.late, load.answers.late), (QUERIES, QUERIES), "{echo}");
@@ -254,7 +255,7 @@ fn settings_that_cannot_work_are_all_told() {
         local: Some("::1".parse().unwrap()),
         shape: LoadShape::Poisson,
         rate: LoadRate::per_second(1e6).unwrap(),
-        limits: QueryTimeLimits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
+        limits: ExchangeTimeLimits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
         ..settings("127.0.0.1:53".parse().unwrap(), &EchoFaults::default())
     };
     let Err(DnsLoadError::Settings(problems)) = run(&settings, &AtomicBool::new(false)) else {

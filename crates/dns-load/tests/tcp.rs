@@ -11,24 +11,27 @@ use std::time::{Duration, Instant};
 
 use base::time::{NS_PER_MS, NS_PER_S};
 use dns_load::echo::{self, EchoFaults, EchoResponder, QueryShare};
-use dns_load::{
-    DnsLoadError, DnsLoadReport, DnsLoadSettings, QueryTimeLimits, QueryWorkload, Transport, run,
-};
+use dns_load::{DnsLoadError, DnsLoadReport, DnsLoadSettings, QueryWorkload, Transport, run};
 use dns_wire::{Query, Rcode};
-use load::LoadRate;
+use load::{ExchangeTimeLimits, LoadRate};
 use netio::UdpOptions;
 
 const QUERIES: u64 = 1_000;
 /// Watched time of queries that all have an answer: a run ends with the last of them.
-const ANSWERED: QueryTimeLimits = QueryTimeLimits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
+const ANSWERED: ExchangeTimeLimits = ExchangeTimeLimits { deadline_ns: 60 * NS_PER_S, grace_ns: 0 };
 /// Watched time of queries when not all have an answer: a run lasts that long.
-const UNANSWERED: QueryTimeLimits = QueryTimeLimits { deadline_ns: 30 * NS_PER_S, grace_ns: 0 };
+const UNANSWERED: ExchangeTimeLimits =
+    ExchangeTimeLimits { deadline_ns: 30 * NS_PER_S, grace_ns: 0 };
 /// Timeout of a test: the time within which a busy machine lets a server run beside the generator
 /// once.
 const PATIENCE: Duration = Duration::from_secs(600);
 const FOLLOW: Transport = Transport::Udp { tc_fallback: true };
 
-fn settings(server: SocketAddr, transport: Transport, limits: QueryTimeLimits) -> DnsLoadSettings {
+fn settings(
+    server: SocketAddr,
+    transport: Transport,
+    limits: ExchangeTimeLimits,
+) -> DnsLoadSettings {
     let text = b"www.google.com AAAA\nexample.org MX\n. NS\nA.rather.LONG.name.example TXT\n";
     let query = Query::PLAIN;
     let workload = QueryWorkload::parse("queries", text, query).unwrap();

@@ -171,27 +171,17 @@ impl fmt::Debug for DnsName<'_> {
     }
 }
 
-/// Reason why a text is no domain name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameError {
-    /// The text, or the part between two dots, is empty.
-    Empty,
-    /// A label of the name has more than 63 bytes.
-    LabelTooLong,
-    /// The name has more than 255 bytes.
-    TooLong,
-    /// A backslash is followed by neither three digits up to 255 nor another character.
-    Escape,
-}
-
-impl fmt::Display for NameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Empty => "an empty label between two dots",
-            Self::LabelTooLong => "a label of more than 63 bytes",
-            Self::TooLong => "a name of more than 255 bytes",
-            Self::Escape => "a backslash needs three digits, 255 at most, or a character after it",
-        })
+base::worded! {
+    /// Reason why a text is no domain name.
+    pub enum NameError {
+        /// The text, or the part between two dots, is empty.
+        Empty = "an empty label between two dots",
+        /// A label of the name has more than 63 bytes.
+        LabelTooLong = "a label of more than 63 bytes",
+        /// The name has more than 255 bytes.
+        TooLong = "a name of more than 255 bytes",
+        /// A backslash is followed by neither three digits up to 255 nor another character.
+        Escape = "a backslash needs three digits, 255 at most, or a character after it",
     }
 }
 

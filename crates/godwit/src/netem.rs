@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use base::ToolError;
 use clap::Subcommand;
 use netem_link::{
-    DirectionSelector, EmulatedLinkError, LinkInterface, LinkReport, LinkRequest, control, kernel,
-    parse_words,
+    DirectionSelector, LinkInterface, LinkReport, LinkRequest, control, kernel, parse_words,
 };
 use netio::Clock;
 use netio::signal::Signals;
@@ -152,8 +152,8 @@ pub(crate) fn run(args: &NetemArgs) -> ExitCode {
     }
 }
 
-fn pair(between: &[LinkInterface]) -> Result<[LinkInterface; 2], EmulatedLinkError> {
-    let wrong = |_| EmulatedLinkError::Usage("--between takes two interfaces, once".to_owned());
+fn pair(between: &[LinkInterface]) -> Result<[LinkInterface; 2], ToolError> {
+    let wrong = |_| ToolError::Usage("--between takes two interfaces, once".to_owned());
     between.to_vec().try_into().map_err(wrong)
 }
 
@@ -163,13 +163,13 @@ fn words(args: &NetemRunArgs) -> [String; 2] {
     [&args.forward, &args.backward].map(|own| own.clone().unwrap_or_else(|| both.clone()))
 }
 
-fn bridge(args: &NetemRunArgs) -> Result<(), EmulatedLinkError> {
+fn bridge(args: &NetemRunArgs) -> Result<(), ToolError> {
     let [forward, backward] = words(args).map(|words| parse_words(&words));
     // Report all problems of both directions together, common problems once.
     let settings = match (forward, backward) {
         (Ok(forward), Ok(backward)) => [forward, backward],
         (Err(forward), Err(backward)) if forward.to_string() != backward.to_string() => {
-            return Err(EmulatedLinkError::Usage(format!("{forward}\n{backward}")));
+            return Err(ToolError::Usage(format!("{forward}\n{backward}")));
         }
         (Err(error), _) | (_, Err(error)) => return Err(error),
     };
@@ -181,9 +181,9 @@ fn bridge(args: &NetemRunArgs) -> Result<(), EmulatedLinkError> {
         interval: args.interval,
         duration: args.duration,
     };
-    let signals = Signals::install().and_then(Signals::take_reports_too).map_err(|error| {
-        EmulatedLinkError::Environment(format!("cannot install signal handlers: {error}"))
-    })?;
+    let signals = Signals::install()
+        .and_then(Signals::take_reports_too)
+        .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
     let [first, second] = &request.interfaces;
     let up = |warnings: &[String]| {
         for warning in warnings {
@@ -197,13 +197,13 @@ fn bridge(args: &NetemRunArgs) -> Result<(), EmulatedLinkError> {
     netem_link::serve(&request, signals, up, |report| print_report(report, args.json))
 }
 
-fn set_up(args: &NetemRunArgs) -> Result<(), EmulatedLinkError> {
+fn set_up(args: &NetemRunArgs) -> Result<(), ToolError> {
     let [forward, backward] = words(args);
     let done = kernel::set_up(&pair(&args.between)?, [&forward, &backward], args.seed)?;
     done.iter().try_for_each(|line| print(&format!("{line}\n")))
 }
 
-fn remove(between: &[LinkInterface]) -> Result<(), EmulatedLinkError> {
+fn remove(between: &[LinkInterface]) -> Result<(), ToolError> {
     let removed = kernel::remove(&pair(between)?)?;
     if removed.is_empty() {
         return print("nothing to remove\n");
@@ -211,7 +211,7 @@ fn remove(between: &[LinkInterface]) -> Result<(), EmulatedLinkError> {
     removed.iter().try_for_each(|interface| print(&format!("removed: netem of {interface}\n")))
 }
 
-fn print_report(report: &LinkReport, is_json: bool) -> Result<(), EmulatedLinkError> {
+fn print_report(report: &LinkReport, is_json: bool) -> Result<(), ToolError> {
     if is_json {
         print(&(serde_json::to_string(report).expect("plain data") + "\n"))
     } else {
@@ -219,8 +219,7 @@ fn print_report(report: &LinkReport, is_json: bool) -> Result<(), EmulatedLinkEr
     }
 }
 
-fn print(text: &str) -> Result<(), EmulatedLinkError> {
-    netio::stdout::print(text).map_err(|error| {
-        EmulatedLinkError::Environment(format!("cannot write to standard output: {error}"))
-    })
+fn print(text: &str) -> Result<(), ToolError> {
+    netio::stdout::print(text)
+        .map_err(|error| ToolError::Failed(format!("cannot write to standard output: {error}")))
 }

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use base::ToolError;
 use clap::{ArgAction, ValueEnum};
 use dhcp_store::sql;
 use ubench::output::{self, compat};
 use ubench::{
     BenchmarkSubject, ChangeSafety, SqliteJournalMode, SubjectBackend, TransactionSharing,
-    UbenchError, UbenchEvent, UbenchParameters, UbenchReport, UserServer, WorkloadStep,
+    UbenchEvent, UbenchParameters, UbenchReport, UserServer, WorkloadStep,
 };
 
 /// Measure lease stores: create, search, update and delete, with and without durability.
@@ -208,7 +209,7 @@ pub(crate) fn run(args: &UbenchArgs) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             netio::stderr::print_line(format_args!("error: {error}"));
-            ExitCode::from(if matches!(error, UbenchError::Usage(_)) { 2 } else { 1 })
+            ExitCode::from(error.exit_code())
         }
     }
 }
@@ -343,10 +344,10 @@ fn request(args: &UbenchArgs, subjects: Vec<BenchmarkSubject>) -> UbenchParamete
     }
 }
 
-fn run_all(args: &UbenchArgs) -> Result<(), UbenchError> {
+fn run_all(args: &UbenchArgs) -> Result<(), ToolError> {
     let subjects = subjects(args);
     if subjects.is_empty() {
-        return Err(UbenchError::usage("no combination of these options can be measured"));
+        return Err(ToolError::usage("no combination of these options can be measured"));
     }
     let request = request(args, subjects);
     let is_verbose = args.verbose.unwrap_or_else(|| std::io::stderr().is_terminal());
@@ -366,10 +367,10 @@ fn run_all(args: &UbenchArgs) -> Result<(), UbenchError> {
     print(args, &report)
 }
 
-fn print(args: &UbenchArgs, report: &UbenchReport) -> Result<(), UbenchError> {
+fn print(args: &UbenchArgs, report: &UbenchReport) -> Result<(), ToolError> {
     let text = if args.json {
         let json = serde_json::to_string_pretty(report);
-        json.map_err(|error| UbenchError::failed("write JSON", error))? + "\n"
+        json.map_err(|error| ToolError::failed("write JSON", error))? + "\n"
     } else if args.csv {
         output::csv(report)
     } else {
@@ -378,19 +379,19 @@ fn print(args: &UbenchArgs, report: &UbenchReport) -> Result<(), UbenchError> {
     map_print_error(netio::stdout::print(&text))
 }
 
-fn map_print_error(result: std::io::Result<()>) -> Result<(), UbenchError> {
-    result.map_err(|error| UbenchError::failed("print", error))
+fn map_print_error(result: std::io::Result<()>) -> Result<(), ToolError> {
+    result.map_err(|error| ToolError::failed("print", error))
 }
 
-fn write(path: &Path, text: &str) -> Result<(), UbenchError> {
+fn write(path: &Path, text: &str) -> Result<(), ToolError> {
     std::fs::write(path, text)
-        .map_err(|error| UbenchError::failed(format!("write {}", path.display()), error))
+        .map_err(|error| ToolError::failed(format!("write {}", path.display()), error))
 }
 
 /// Measures one store and prints the result in the format of dhcp-ubench of 2012.
-fn run_as_2012(args: &UbenchArgs) -> Result<(), UbenchError> {
+fn run_as_2012(args: &UbenchArgs) -> Result<(), ToolError> {
     let [store] = &args.stores[..] else {
-        return Err(UbenchError::usage("--compat takes one store: mysql, sqlite or memfile"));
+        return Err(ToolError::usage("--compat takes one store: mysql, sqlite or memfile"));
     };
     let backend = backend(*store);
     let mode = if args.sync.unwrap_or(true) { ChangeSafety::Sync } else { ChangeSafety::Async };
@@ -434,8 +435,7 @@ fn run_as_2012(args: &UbenchArgs) -> Result<(), UbenchError> {
         UbenchEvent::Note(note) => netio::stderr::print_line(format_args!("note: {note}")),
         UbenchEvent::Run(..) => {}
     })?;
-    let row =
-        report.rows.first().ok_or_else(|| UbenchError::from_message("nothing was measured"))?;
+    let row = report.rows.first().ok_or_else(|| ToolError::from_message("nothing was measured"))?;
     map_print_error(netio::stdout::print(&compat::summary(row)))
 }
 

@@ -44,24 +44,14 @@ pub enum SubjectKind {
     Limit,
 }
 
-/// Source of a Kea server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeaVersion {
-    /// Kea of the package that is installed on the machine, `kea` on the command line.
-    Installed,
-    /// Kea 3.0 of Debian 13's package, run in a root folder with Debian 13; `kea3` on the command
-    /// line.
-    Debian13,
-}
-
-impl KeaVersion {
-    /// Returns the name of this Kea on the command line and in the result.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Installed => "kea",
-            Self::Debian13 => "kea3",
-        }
+base::named! {
+    /// Source of a Kea server. Names are those of the command line and of results.
+    pub enum KeaVersion {
+        /// Kea of the package that is installed on the machine, `kea` on the command line.
+        Installed = "kea",
+        /// Kea 3.0 of Debian 13's package, run in a root folder with Debian 13; `kea3` on the
+        /// command line.
+        Debian13 = "kea3",
     }
 }
 

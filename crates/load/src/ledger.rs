@@ -5,63 +5,32 @@ use base::time::{NS_PER_MS, NS_PER_S};
 
 use crate::backlog::QueuedExchangeCounter;
 
-/// Class of an exchange by its end. Every exchange that came due ends in exactly one class; where
-/// several would fit, the first event that decides sets the class, except for
-/// [`ExchangeClass::DuplicateAnswered`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ExchangeClass {
-    /// The exchange was complete within the deadline, counted from its due time, with exactly one
-    /// reply per message sent.
-    OnTime,
-    /// An expected reply came, but after the deadline, and while the exchange was still watched.
-    /// The exchange ends there, at any stage: the generator sends nothing more for it.
-    Late,
-    /// No expected reply came while the exchange was watched; also an exchange that was never sent.
-    Lost,
-    /// The server refused: a DHCPNAK, a DHCPv6 status, or a DNS response code other than NOERROR
-    /// and NXDOMAIN.
-    Nak,
-    /// A reply broke the protocol: it carried the exchange's identifier and the right client, but
-    /// not the content that a reply must carry at that stage.
-    Invalid,
-    /// A reply carried the exchange's identifier and another client's identity.
-    WrongClient,
-    /// The exchange would have been on time, but a message of it had more than one reply while the
-    /// exchange was watched. This is the only class that a later event can set; an exchange of any
-    /// other class keeps it, however many further replies come.
-    DuplicateAnswered,
-}
-
-impl ExchangeClass {
-    /// All classes of exchanges, by [`ExchangeClass::index`].
-    pub const ALL: [Self; 7] = [
-        Self::OnTime,
-        Self::Late,
-        Self::Lost,
-        Self::Nak,
-        Self::Invalid,
-        Self::WrongClient,
-        Self::DuplicateAnswered,
-    ];
-
-    /// Returns the position of the class in [`ExchangeClass::ALL`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-
-    /// Returns the name of the class in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OnTime => "on_time",
-            Self::Late => "late",
-            Self::Lost => "lost",
-            Self::Nak => "nak",
-            Self::Invalid => "invalid",
-            Self::WrongClient => "wrong_client",
-            Self::DuplicateAnswered => "duplicate_answered",
-        }
+base::named! {
+    /// Class of an exchange by its end. Every exchange that came due ends in exactly one class;
+    /// where several would fit, the first event that decides sets the class, except for
+    /// [`ExchangeClass::DuplicateAnswered`]. Names are the fields of records.
+    pub enum ExchangeClass {
+        /// The exchange was complete within the deadline, counted from its due time, with exactly
+        /// one reply per message sent.
+        OnTime = "on_time",
+        /// An expected reply came, but after the deadline, and while the exchange was still
+        /// watched. The exchange ends there, at any stage: the generator sends nothing more for it.
+        Late = "late",
+        /// No expected reply came while the exchange was watched; also an exchange that was never
+        /// sent.
+        Lost = "lost",
+        /// The server refused: a DHCPNAK, a DHCPv6 status, or a DNS response code other than
+        /// NOERROR and NXDOMAIN.
+        Nak = "nak",
+        /// A reply broke the protocol: it carried the exchange's identifier and the right client,
+        /// but not the content that a reply must carry at that stage.
+        Invalid = "invalid",
+        /// A reply carried the exchange's identifier and another client's identity.
+        WrongClient = "wrong_client",
+        /// The exchange would have been on time, but a message of it had more than one reply while
+        /// the exchange was watched. This is the only class that a later event can set; an exchange
+        /// of any other class keeps it, however many further replies come.
+        DuplicateAnswered = "duplicate_answered",
     }
 }
 

@@ -11,6 +11,7 @@ mod backlog;
 pub mod hdr;
 mod highlight;
 mod ledger;
+mod limits;
 mod outstanding;
 pub mod replay;
 mod schedule;
@@ -24,6 +25,7 @@ pub use ledger::{
     ExchangeClass, ExchangeLedger, GeneratorVerdict, Health, LATE_SEND_NS, LATE_SEND_SHARE,
     LATENCY_LIMIT_NS, LedgerParts, OWN_LOSS_SHARE,
 };
+pub use limits::ExchangeTimeLimits;
 pub use outstanding::Outstanding;
 pub use schedule::{LoadPeriod, LoadRate, Schedule, ThreadShare, exponential};
 pub use shape::{LoadShape, LoadShapeArg, SHAPES};

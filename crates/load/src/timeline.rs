@@ -1,6 +1,8 @@
 //! Counts of exchanges by short intervals, so that an interruption of the server can be seen next
 //! to the rates before and after it.
 
+use crate::ExchangeTimeLimits;
+
 /// Reply that a client waits for in an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AwaitedReply {
@@ -50,6 +52,21 @@ impl Timeline {
     pub fn new(start_ns: u64, interval_ns: u64, count: usize) -> Self {
         let count = if interval_ns == 0 { 0 } else { count };
         Self { start_ns, interval_ns, points: vec![TimelinePoint::default(); count] }
+    }
+
+    /// Creates a time line of intervals of `interval_ns` nanoseconds that reach from `start_ns` to
+    /// the time at which the last exchange of a run of `duration_ns` is no longer watched; without
+    /// an interval it counts nothing.
+    #[must_use]
+    pub fn for_run(
+        start_ns: u64,
+        interval_ns: Option<u64>,
+        duration_ns: u64,
+        limits: ExchangeTimeLimits,
+    ) -> Self {
+        let Some(interval_ns) = interval_ns.filter(|&ns| ns > 0) else { return Self::default() };
+        let whole_ns = duration_ns + limits.watched_ns();
+        Self::new(start_ns, interval_ns, whole_ns.div_ceil(interval_ns) as usize + 1)
     }
 
     fn at(&mut self, ns: u64) -> Option<&mut TimelinePoint> {

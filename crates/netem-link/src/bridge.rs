@@ -6,15 +6,16 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use base::Random;
+use base::{Random, ToolError};
 use netem::{EmulatedLink, LinkSettings};
 use netio::{NetError, Waker};
 use serde::{Deserialize, Serialize};
 
+use crate::LinkInterface;
 use crate::direction::{DirectionNames, DirectionOrder, LinkDirection};
 use crate::ends::{self, LinkSockets};
+use crate::error::refused;
 use crate::report::{DirectionReport, LinkReport, SCHEMA};
-use crate::{EmulatedLinkError, LinkInterface};
 
 /// Description of an emulated link to be started between two interfaces.
 #[derive(Clone, Debug)]
@@ -103,18 +104,18 @@ impl Bridge {
     /// # Errors
     ///
     /// An interface is missing or unusable, or the privilege is missing.
-    pub fn start(request: &LinkRequest) -> Result<Self, EmulatedLinkError> {
+    pub fn start(request: &LinkRequest) -> Result<Self, ToolError> {
         let [first, second] = &request.interfaces;
         if first == second {
             let text = format!("both ends are {first}: a link needs two different interfaces");
-            return Err(EmulatedLinkError::Usage(text));
+            return Err(ToolError::Usage(text));
         }
         if first.is_tun != second.is_tun {
             let text = format!(
                 "{first} and {second}: both ends must be TUN devices or none, because packets of \
                  TUN devices have no Ethernet header"
             );
-            return Err(EmulatedLinkError::Usage(text));
+            return Err(ToolError::Usage(text));
         }
         let first_end = ends::open(first)?;
         let second_end = ends::open(second)?;
@@ -129,9 +130,8 @@ impl Bridge {
                  smaller MTU refuses longer packets"
             ));
         }
-        let ended = Arc::new(
-            Waker::new().map_err(EmulatedLinkError::cannot("create", "an event descriptor"))?,
-        );
+        let ended =
+            Arc::new(Waker::new().map_err(ToolError::cannot("create", "an event descriptor"))?);
         let mut random = Random::from_seed(request.seed);
         let mut start = |name, index: usize, [from, to]: [&LinkInterface; 2], sockets| {
             let names = DirectionNames { name, from: from.to_string(), to: to.to_string() };
@@ -194,9 +194,9 @@ impl Bridge {
     /// # Errors
     ///
     /// The error that had ended a direction.
-    pub fn stop(mut self) -> Result<LinkReport, EmulatedLinkError> {
+    pub fn stop(mut self) -> Result<LinkReport, ToolError> {
         let ended: Vec<_> = self.directions.iter_mut().filter_map(DirectionHandle::end).collect();
-        let directions = ended.into_iter().collect::<Result<_, _>>()?;
+        let directions = ended.into_iter().collect::<Result<_, _>>().map_err(refused)?;
         Ok(self.report_of(directions))
     }
 }
@@ -206,10 +206,9 @@ fn spawn(
     link: EmulatedLink,
     sockets: LinkSockets,
     ended: &Arc<Waker>,
-) -> Result<DirectionHandle, EmulatedLinkError> {
+) -> Result<DirectionHandle, ToolError> {
     let (orders, inbox) = mpsc::channel();
-    let waker =
-        Arc::new(Waker::new().map_err(EmulatedLinkError::cannot("create", "an event descriptor"))?);
+    let waker = Arc::new(Waker::new().map_err(ToolError::cannot("create", "an event descriptor"))?);
     let direction = LinkDirection::new(names, link, sockets, inbox, Arc::clone(&waker));
     let ended = Arc::clone(ended);
     let thread = thread::Builder::new()
@@ -218,6 +217,6 @@ fn spawn(
             ended.wake();
             done
         })
-        .map_err(EmulatedLinkError::cannot("start", "a thread"))?;
+        .map_err(ToolError::cannot("start", "a thread"))?;
     Ok(DirectionHandle { orders, waker, thread: Some(thread) })
 }

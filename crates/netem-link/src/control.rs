@@ -14,10 +14,11 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base::ToolError;
 use serde::{Deserialize, Serialize};
 
 use crate::bridge::{Bridge, DirectionSelector};
-use crate::{EmulatedLinkError, LinkReport, parse_words};
+use crate::{LinkReport, parse_words};
 
 /// File mode of the control socket: only its owner may send commands.
 const MODE: u32 = 0o600;
@@ -51,16 +52,16 @@ pub(crate) struct LinkControlSocket {
 
 impl LinkControlSocket {
     /// Listens at `path`, and replaces a socket file that an ended link has left there.
-    pub(crate) fn open(path: &Path) -> Result<Self, EmulatedLinkError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, ToolError> {
         remove_stale(path)?;
         let path_text = path.display();
         let listener =
-            UnixListener::bind(path).map_err(EmulatedLinkError::cannot("listen at", path_text))?;
+            UnixListener::bind(path).map_err(ToolError::cannot("listen at", path_text))?;
         let listener = Self { listener, path: path.to_owned() };
         fs::set_permissions(path, Permissions::from_mode(MODE))
-            .map_err(EmulatedLinkError::cannot("set the mode of", path.display()))?;
+            .map_err(ToolError::cannot("set the mode of", path.display()))?;
         let unblocked = listener.listener.set_nonblocking(true);
-        unblocked.map_err(EmulatedLinkError::cannot("listen at", path.display()))?;
+        unblocked.map_err(ToolError::cannot("listen at", path.display()))?;
         Ok(listener)
     }
 
@@ -86,13 +87,13 @@ impl Drop for LinkControlSocket {
 }
 
 /// Removes a socket file that has no listener; reports an error for any other file.
-fn remove_stale(path: &Path) -> Result<(), EmulatedLinkError> {
+fn remove_stale(path: &Path) -> Result<(), ToolError> {
     let path_text = path.display();
     match fs::symlink_metadata(path) {
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(cause) => return Err(EmulatedLinkError::cannot("inspect", path_text)(cause)),
+        Err(cause) => return Err(ToolError::cannot("inspect", path_text)(cause)),
         Ok(there) if !there.file_type().is_socket() => {
-            return Err(EmulatedLinkError::Usage(format!(
+            return Err(ToolError::Usage(format!(
                 "{path_text}: the existing file is not a socket"
             )));
         }
@@ -100,10 +101,10 @@ fn remove_stale(path: &Path) -> Result<(), EmulatedLinkError> {
     }
     match UnixStream::connect(path) {
         Err(cause) if cause.kind() == ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(EmulatedLinkError::cannot("replace", path_text))
+            fs::remove_file(path).map_err(ToolError::cannot("replace", path_text))
         }
-        Err(cause) => Err(EmulatedLinkError::cannot("inspect", path_text)(cause)),
-        Ok(_) => Err(EmulatedLinkError::Usage(format!(
+        Err(cause) => Err(ToolError::cannot("inspect", path_text)(cause)),
+        Ok(_) => Err(ToolError::Usage(format!(
             "{path_text}: another emulated link already listens at this socket"
         ))),
     }
@@ -147,7 +148,7 @@ fn put(mut stream: &UnixStream, value: &impl Serialize) -> io::Result<()> {
 /// # Errors
 ///
 /// No process listens there, or the answer is not that of a link.
-pub fn show(socket: &Path) -> Result<LinkReport, EmulatedLinkError> {
+pub fn show(socket: &Path) -> Result<LinkReport, ToolError> {
     send_command(socket, &LinkCommand::Show)
 }
 
@@ -162,13 +163,13 @@ pub fn change(
     socket: &Path,
     direction: DirectionSelector,
     words: &str,
-) -> Result<LinkReport, EmulatedLinkError> {
+) -> Result<LinkReport, ToolError> {
     // Wrong words are reported even if no link listens.
     parse_words(words)?;
     send_command(socket, &LinkCommand::Change { direction, words: words.to_owned() })
 }
 
-fn send_command(socket: &Path, question: &LinkCommand) -> Result<LinkReport, EmulatedLinkError> {
+fn send_command(socket: &Path, question: &LinkCommand) -> Result<LinkReport, ToolError> {
     let socket_text = socket.display();
     let talk = || -> io::Result<String> {
         let stream = UnixStream::connect(socket)?;
@@ -177,13 +178,13 @@ fn send_command(socket: &Path, question: &LinkCommand) -> Result<LinkReport, Emu
         (&stream).read_to_string(&mut answer)?;
         Ok(answer)
     };
-    let answer = talk().map_err(EmulatedLinkError::cannot("query the link at", &socket_text))?;
+    let answer = talk().map_err(ToolError::cannot("query the link at", &socket_text))?;
     match serde_json::from_str(&answer) {
         Ok(LinkCommandAnswer::Done { report }) => Ok(report),
-        Ok(LinkCommandAnswer::Refused { problems }) => Err(EmulatedLinkError::Usage(problems)),
+        Ok(LinkCommandAnswer::Refused { problems }) => Err(ToolError::Usage(problems)),
         Err(cause) => {
             let text = format!("cannot query the link at {socket_text}: invalid answer: {cause}");
-            Err(EmulatedLinkError::Environment(text))
+            Err(ToolError::Failed(text))
         }
     }
 }

@@ -4,10 +4,12 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use base::ToolError;
 use netio::{FlushResult, FrameReceiver, FrameSender, ReceivedFrame, TunReceiver, TunSender, tun};
 
+use crate::LinkInterface;
 use crate::ecn::Framing;
-use crate::{EmulatedLinkError, LinkInterface};
+use crate::error::refused;
 
 /// Input and output sockets of one end of a link, or of one direction.
 pub(crate) struct LinkSockets {
@@ -16,10 +18,10 @@ pub(crate) struct LinkSockets {
 }
 
 /// Opens the input and the output of the link's end at `interface`.
-pub(crate) fn open(interface: &LinkInterface) -> Result<LinkSockets, EmulatedLinkError> {
+pub(crate) fn open(interface: &LinkInterface) -> Result<LinkSockets, ToolError> {
     if interface.is_tun {
         let name = &interface.interface;
-        let (receiver, sender) = interface.in_namespace(|| Ok(tun::open(name)?))?;
+        let (receiver, sender) = interface.in_namespace(|| tun::open(name).map_err(refused))?;
         let (input, output) = (LinkInput::Packets(receiver), LinkOutput::Packets(sender));
         return Ok(LinkSockets { input, output });
     }

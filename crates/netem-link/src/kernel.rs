@@ -1,9 +1,10 @@
 //! Emulated link by the kernel: `tc` adds `sch_netem`, followed by `sch_tbf`, to the interfaces
 //! where packets leave. The machine, not Godwit, connects the interfaces (a route, a bridge).
 
+use base::ToolError;
 use testbed::{CommandLine, TestbedError, command};
 
-use crate::{EmulatedLinkError, LinkInterface, parse_words};
+use crate::{LinkInterface, parse_words};
 
 /// Handles of the queueing disciplines that Godwit adds, by which it recognizes them later.
 const ROOT: &str = "1:";
@@ -17,7 +18,7 @@ struct TcWords {
 
 /// Checks `words` with the parser of the core and returns them in two parts for `tc`, with `seed`
 /// if they have none.
-fn parts(words: &str, seed: Option<u64>) -> Result<TcWords, EmulatedLinkError> {
+fn parts(words: &str, seed: Option<u64>) -> Result<TcWords, ToolError> {
     let settings = parse_words(words)?;
     let mut netem: Vec<String> = words.split_ascii_whitespace().map(str::to_owned).collect();
     let at = netem.iter().position(|word| word == "tbf").unwrap_or(netem.len());
@@ -59,7 +60,7 @@ pub fn set_up(
     between: &[LinkInterface; 2],
     words: [&str; 2],
     seed: Option<u64>,
-) -> Result<Vec<CommandLine>, EmulatedLinkError> {
+) -> Result<Vec<CommandLine>, ToolError> {
     let [forward, backward] = [parts(words[0], seed)?, parts(words[1], seed)?];
     let ends = [(&between[1], forward), (&between[0], backward)];
     check(between)?;
@@ -87,16 +88,15 @@ pub fn set_up(
 /// # Errors
 ///
 /// `tc` is missing or refuses.
-pub fn remove(between: &[LinkInterface; 2]) -> Result<Vec<LinkInterface>, EmulatedLinkError> {
+pub fn remove(between: &[LinkInterface; 2]) -> Result<Vec<LinkInterface>, ToolError> {
     check(between)?;
     let mut removed = Vec::new();
     for interface in between {
         let show = tc(interface).args(["qdisc", "show", "dev", &interface.interface]);
-        let disciplines =
-            show.run().map_err(|error| EmulatedLinkError::Environment(error.to_string()))?;
+        let disciplines = show.run().map_err(|error| ToolError::Failed(error.to_string()))?;
         if is_ours(&disciplines) {
             let deleted = delete(interface).run();
-            deleted.map_err(|error| EmulatedLinkError::Environment(error.to_string()))?;
+            deleted.map_err(|error| ToolError::Failed(error.to_string()))?;
             removed.push(interface.clone());
         }
     }
@@ -114,26 +114,26 @@ fn is_ours(disciplines: &str) -> bool {
 }
 
 /// Checks that both interfaces of a link and the program `tc` exist.
-fn check(between: &[LinkInterface; 2]) -> Result<(), EmulatedLinkError> {
+fn check(between: &[LinkInterface; 2]) -> Result<(), ToolError> {
     for interface in between {
         if interface.namespace.as_ref().is_some_and(|name| name.contains('/')) {
             let text = format!("{interface}: tc accepts only the namespaces that `ip netns` lists");
-            return Err(EmulatedLinkError::Usage(text));
+            return Err(ToolError::Usage(text));
         }
         interface.with_interface(|_| Ok(()))?;
     }
     command::require_program("tc", "iproute2")
         .map(drop)
-        .map_err(|error| EmulatedLinkError::Environment(error.to_string()))
+        .map_err(|error| ToolError::Failed(error.to_string()))
 }
 
 /// Returns the error of a failed `tc` with advice for its known causes.
-fn explain(error: &TestbedError) -> EmulatedLinkError {
+fn explain(error: &TestbedError) -> ToolError {
     let text = error.to_string();
     let is_unknown = ["qdisc kind is unknown", "No such file or directory"]
         .iter()
         .any(|complaint| text.contains(complaint));
-    EmulatedLinkError::Environment(if is_unknown {
+    ToolError::Failed(if is_unknown {
         format!(
             "this kernel has no netem ({text}): load it with `modprobe sch_netem`, use a kernel \
              with CONFIG_NET_SCH_NETEM, or leave --kernel out to emulate the link in user space"

@@ -29,7 +29,6 @@ mod serve;
 mod words;
 
 pub use bridge::{Bridge, DirectionSelector, LinkRequest};
-pub use error::EmulatedLinkError;
 pub use link_interface::LinkInterface;
 pub use report::{DirectionReport, LinkReport, SCHEMA};
 pub use serve::serve;

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::thread;
 
+use base::ToolError;
 use netio::interface::{self, Interface};
 use netio::{NetError, namespace};
 
-use crate::EmulatedLinkError;
+use crate::error::refused;
 
 /// Folder in which `ip netns` stores the names of network namespaces.
 const NAMES: &str = "/run/netns";
@@ -72,7 +73,7 @@ impl LinkInterface {
     pub(crate) fn with_interface<T: Send>(
         &self,
         open: impl FnOnce(&Interface) -> Result<T, NetError> + Send,
-    ) -> Result<T, EmulatedLinkError> {
+    ) -> Result<T, ToolError> {
         self.in_namespace(|| self.with_local_interface(open))
     }
 
@@ -83,8 +84,8 @@ impl LinkInterface {
     /// There is no such namespace, or `open` fails.
     pub(crate) fn in_namespace<T: Send>(
         &self,
-        open: impl FnOnce() -> Result<T, EmulatedLinkError> + Send,
-    ) -> Result<T, EmulatedLinkError> {
+        open: impl FnOnce() -> Result<T, ToolError> + Send,
+    ) -> Result<T, ToolError> {
         let Some(path) = self.namespace_path() else { return open() };
         if let Err(cause) = path.metadata() {
             let text = format!(
@@ -92,13 +93,13 @@ impl LinkInterface {
                 path.display()
             );
             return Err(match cause.kind() {
-                io::ErrorKind::NotFound => EmulatedLinkError::Usage(text),
-                _ => EmulatedLinkError::Environment(text),
+                io::ErrorKind::NotFound => ToolError::Usage(text),
+                _ => ToolError::Failed(text),
             });
         }
         // A thread of its own: it never leaves the namespace.
         let inside = || {
-            namespace::enter(&path)?;
+            namespace::enter(&path).map_err(refused)?;
             open()
         };
         thread::scope(|scope| scope.spawn(inside).join())
@@ -108,13 +109,13 @@ impl LinkInterface {
     fn with_local_interface<T>(
         &self,
         open: impl FnOnce(&Interface) -> Result<T, NetError>,
-    ) -> Result<T, EmulatedLinkError> {
-        let interfaces = interface::list()
-            .map_err(EmulatedLinkError::cannot("list the interfaces for", self))?;
+    ) -> Result<T, ToolError> {
+        let interfaces =
+            interface::list().map_err(ToolError::cannot("list the interfaces for", self))?;
         let Some(interface) = interfaces.iter().find(|each| each.name == self.interface) else {
             let names: Vec<&str> = interfaces.iter().map(|each| each.name.as_str()).collect();
             let names = names.join(", ");
-            return Err(EmulatedLinkError::Usage(format!(
+            return Err(ToolError::Usage(format!(
                 "{self}: no such interface; interfaces are {names}"
             )));
         };
@@ -123,9 +124,9 @@ impl LinkInterface {
                 "{self} is not an Ethernet interface such as veth, tap, a bridge or a card; for a \
                  TUN device write {self}{TUN}"
             );
-            return Err(EmulatedLinkError::Usage(text));
+            return Err(ToolError::Usage(text));
         }
-        open(interface).map_err(EmulatedLinkError::from)
+        open(interface).map_err(refused)
     }
 }
 

@@ -3,12 +3,13 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use base::ToolError;
 use netio::signal::Signals;
 use netio::{PollFd, poll};
 
+use crate::LinkReport;
 use crate::bridge::{Bridge, LinkRequest};
 use crate::control::LinkControlSocket;
-use crate::{EmulatedLinkError, LinkReport};
 
 /// Runs a link until SIGINT, SIGTERM or the end of its duration. Calls `up` once when packets pass,
 /// with the warnings, and `tell` with a report at every interval, for every SIGUSR1 and at the end.
@@ -21,8 +22,8 @@ pub fn serve(
     request: &LinkRequest,
     signals: Signals,
     up: impl FnOnce(&[String]),
-    mut tell: impl FnMut(&LinkReport) -> Result<(), EmulatedLinkError>,
-) -> Result<(), EmulatedLinkError> {
+    mut tell: impl FnMut(&LinkReport) -> Result<(), ToolError>,
+) -> Result<(), ToolError> {
     let listener = request.socket.as_deref().map(LinkControlSocket::open).transpose()?;
     let bridge = Bridge::start(request)?;
     up(bridge.warnings());
@@ -34,7 +35,7 @@ pub fn serve(
         fds.extend(listener.as_ref().map(PollFd::readable));
         let next = ends.into_iter().chain(reports).min();
         poll(&mut fds, next.map(nanoseconds_until))
-            .map_err(EmulatedLinkError::cannot("wait for", "signals"))?;
+            .map_err(ToolError::cannot("wait for", "signals"))?;
         let [has_ended, has_command] =
             [1, 2].map(|at| fds.get(at).is_some_and(PollFd::is_readable));
         signals.drain();

@@ -1,8 +1,7 @@
 //! Settings of a link from words of `tc`, with all their problems in one error.
 
+use base::ToolError;
 use netem::LinkSettings;
-
-use crate::EmulatedLinkError;
 
 /// Bytes of a full Ethernet frame without its checksum.
 const FRAME_BYTES: u64 = 1_514;
@@ -12,11 +11,11 @@ const FRAME_BYTES: u64 = 1_514;
 /// # Errors
 ///
 /// All problems, one per line.
-pub fn parse_words(words: &str) -> Result<LinkSettings, EmulatedLinkError> {
+pub fn parse_words(words: &str) -> Result<LinkSettings, ToolError> {
     LinkSettings::parse(words).map_err(|problems| {
         let lines: Vec<String> =
             problems.iter().map(|problem| format!("in `{words}`, {problem}")).collect();
-        EmulatedLinkError::Usage(lines.join("\n"))
+        ToolError::Usage(lines.join("\n"))
     })
 }
 

@@ -4,18 +4,22 @@
 //! The compiler computes the tables, with the four operations alone: every machine gets the same
 //! ones, so a seed means the same run everywhere.
 
-/// Distribution of a delay's deviations from its mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Distribution {
-    /// Uniform distribution within the jitter to both sides of the mean.
-    #[default]
-    Uniform,
-    /// Normal distribution with the jitter as standard deviation, cut at four standard deviations.
-    Normal,
-    /// Pareto distribution of shape 3 around its mean, scaled by 4/3, up to four times the jitter.
-    Pareto,
-    /// Sum of a quarter of the normal and three quarters of the Pareto deviation.
-    ParetoNormal,
+base::named! {
+    /// Distribution of a delay's deviations from its mean. Names are the words of `tc`.
+    #[derive(Default)]
+    pub enum Distribution {
+        /// Uniform distribution within the jitter to both sides of the mean.
+        #[default]
+        Uniform = "uniform",
+        /// Normal distribution with the jitter as standard deviation, cut at four standard
+        /// deviations.
+        Normal = "normal",
+        /// Pareto distribution of shape 3 around its mean, scaled by 4/3, up to four times the
+        /// jitter.
+        Pareto = "pareto",
+        /// Sum of a quarter of the normal and three quarters of the Pareto deviation.
+        ParetoNormal = "paretonormal",
+    }
 }
 
 /// Number of entries of a distribution's table.
@@ -30,20 +34,6 @@ static PARETO: Table = pareto();
 static PARETO_NORMAL: Table = pareto_normal();
 
 impl Distribution {
-    /// All distributions, in the order of the manual tc-netem(8).
-    pub const ALL: [Self; 4] = [Self::Uniform, Self::Normal, Self::Pareto, Self::ParetoNormal];
-
-    /// Returns the distribution's word of `tc`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Uniform => "uniform",
-            Self::Normal => "normal",
-            Self::Pareto => "pareto",
-            Self::ParetoNormal => "paretonormal",
-        }
-    }
-
     /// Returns the delay in nanoseconds for a drawn random number: greater numbers give longer
     /// delays, so correlated numbers give correlated delays.
     pub(crate) fn time_ns(self, base_ns: u64, jitter_ns: u64, drawn: u32) -> i64 {

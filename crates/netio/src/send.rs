@@ -10,6 +10,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::AddAssign;
 use std::os::fd::AsRawFd;
 
 use crate::control::{self, SEND_BYTES};
@@ -62,6 +63,17 @@ pub struct SendCounts {
     pub ungrouped: u64,
     /// Number of system calls that sent datagrams.
     pub calls: u64,
+}
+
+impl AddAssign for SendCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.sent_bytes += other.sent_bytes;
+        self.refused += other.refused;
+        self.stalled += other.stalled;
+        self.ungrouped += other.ungrouped;
+        self.calls += other.calls;
+    }
 }
 
 #[derive(Clone, Copy)]

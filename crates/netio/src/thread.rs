@@ -63,6 +63,39 @@ pub fn prepare_for_timing(name: &str, cpu: Option<usize>) -> Result<(), NetError
     set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))
 }
 
+/// Runs each job on a thread of its own, named after `name` and its number, prepared as
+/// [`prepare_for_timing`] does and bound to `cpus` in turn; returns the results in the order of the
+/// jobs. `used` names what the jobs work on.
+///
+/// # Errors
+///
+/// The setting that the kernel refused, or the error of a job.
+///
+/// # Panics
+///
+/// If a job panics.
+pub fn run_timed<T: Send>(
+    name: &str,
+    used: &str,
+    cpus: &[usize],
+    jobs: Vec<impl FnOnce() -> io::Result<T> + Send>,
+) -> Result<Vec<T>, NetError> {
+    std::thread::scope(|scope| {
+        let started = jobs.into_iter().enumerate().map(|(index, job)| {
+            let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
+            scope.spawn(move || {
+                prepare_for_timing(&format!("{name}-{index}"), cpu)?;
+                job().map_err(NetError::on("drive", used))
+            })
+        });
+        let started: Vec<_> = started.collect();
+        started
+            .into_iter()
+            .map(|thread| thread.join().expect("a generator does not panic"))
+            .collect()
+    })
+}
+
 /// Returns the numbers of the processors that the calling thread may run on, ascending.
 ///
 /// # Errors

@@ -3,8 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 
+use base::ToolError;
+
 use crate::capture;
-use crate::error::GeneratorError;
 use crate::language::{
     self, Include, IncludedFile, PacketParserSettings, PacketProgram, PacketTextProblem,
 };
@@ -57,25 +58,25 @@ impl PacketSource {
         &self,
         settings: &PacketParserSettings,
         mtu_bytes: Option<usize>,
-    ) -> Result<GeneratorInput, GeneratorError> {
+    ) -> Result<GeneratorInput, ToolError> {
         let octets = match self {
             Self::Text(text) => text.clone().into_bytes(),
             Self::File(name) if name == "-" => {
                 let mut octets = Vec::new();
                 let read = std::io::stdin().lock().read_to_end(&mut octets);
-                read.map_err(GeneratorError::cannot("read", "the standard input"))?;
+                read.map_err(ToolError::cannot("read", "the standard input"))?;
                 octets
             }
             Self::File(name) => std::fs::read(name)
-                .map_err(|error| GeneratorError::Usage(format!("cannot read {name}: {error}")))?,
+                .map_err(|error| ToolError::Usage(format!("cannot read {name}: {error}")))?,
         };
         if self.is_capture() {
             return capture::read(&octets, settings, mtu_bytes)
-                .map_err(|error| GeneratorError::Usage(format!("{}: {error}", self.name())));
+                .map_err(|error| ToolError::Usage(format!("{}: {error}", self.name())));
         }
         match language::compile_with(&octets, settings, &|include| self.included(include)) {
             Ok(program) => Ok(GeneratorInput { program, times: None, notices: Vec::new() }),
-            Err(problems) => Err(GeneratorError::Usage(self.problem_lines(&problems))),
+            Err(problems) => Err(ToolError::Usage(self.problem_lines(&problems))),
         }
     }
 

@@ -35,7 +35,6 @@ use std::process::ExitCode;
 
 pub use args::TrafgenArgs;
 pub use decode::describe;
-pub use error::GeneratorError;
 pub use packet::PacketTemplate;
 pub use path::PathKind;
 pub use random::LibcRandom;

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
+use base::ToolError;
 use packet_wire::pcap::{ByteOrder, CaptureWriter, LINK_ETHERNET, Resolution};
 
-use crate::error::GeneratorError;
 use crate::schedule::FrameSchedule;
 use crate::stream::FrameStream;
 
@@ -28,8 +28,8 @@ pub(crate) fn capture(
     schedule: &FrameSchedule,
     count: u64,
     begins_ns: u64,
-) -> Result<(u64, u64), GeneratorError> {
-    let cannot = || GeneratorError::cannot("write", name);
+) -> Result<(u64, u64), ToolError> {
+    let cannot = || ToolError::cannot("write", name);
     let mut file = BufWriter::new(File::create(name).map_err(cannot())?);
     let (mut done, mut bytes) = (0, 0);
     let mut is_first = true;
@@ -62,8 +62,8 @@ pub(crate) fn text(
     name: &str,
     stream: &mut FrameStream,
     count: u64,
-) -> Result<(u64, u64), GeneratorError> {
-    let cannot = || GeneratorError::cannot("write", name);
+) -> Result<(u64, u64), ToolError> {
+    let cannot = || ToolError::cannot("write", name);
     let mut file = BufWriter::new(File::create(name).map_err(cannot())?);
     let mut bytes = 0;
     for _ in 0..count {

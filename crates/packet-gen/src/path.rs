@@ -4,11 +4,12 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
+use base::ToolError;
 use netio::frame::{XDP_FRAME_BYTES_MAX, transmit_queues};
 use netio::interface::Interface;
 use netio::{FlushResult, FrameRing, FrameSender, NetError, PollFd, RingSize, XdpSender, poll};
 
-use crate::error::GeneratorError;
+use crate::error::refused;
 use crate::flows::Flows;
 use crate::train::Trains;
 
@@ -108,19 +109,19 @@ impl SendPath {
         interface: &Interface,
         options: PathOptions,
         threads: u32,
-    ) -> Result<Vec<Self>, GeneratorError> {
+    ) -> Result<Vec<Self>, ToolError> {
         let all = |open: fn(&Interface, PathOptions, u32) -> Result<Self, NetError>| {
             (0..threads).map(|thread| open(interface, options, thread)).collect::<Result<_, _>>()
         };
         match options.kind {
-            PathKind::Ring => Ok(all(Self::ring)?),
-            PathKind::Plain => Ok(all(Self::plain)?),
+            PathKind::Ring => all(Self::ring).map_err(refused),
+            PathKind::Plain => all(Self::plain).map_err(refused),
             PathKind::Xdp => {
-                let obstacles = options.obstacles(interface, threads)?;
+                let obstacles = options.obstacles(interface, threads).map_err(refused)?;
                 if obstacles.is_empty() {
-                    return Ok(all(Self::xdp)?);
+                    return all(Self::xdp).map_err(refused);
                 }
-                Err(GeneratorError::Usage(obstacles.join("\n")))
+                Err(ToolError::Usage(obstacles.join("\n")))
             }
             PathKind::Auto => {
                 let obstacles = options.obstacles(interface, threads);
@@ -129,7 +130,7 @@ impl SendPath {
                 {
                     return Ok(paths);
                 }
-                Ok(all(Self::ring).or_else(|_| all(Self::plain))?)
+                all(Self::ring).or_else(|_| all(Self::plain)).map_err(refused)
             }
         }
     }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use base::ToolError;
 use netio::FrameSender;
 use netio::frame::transmit_queues;
 use netio::interface::{self, Interface};
@@ -14,7 +15,7 @@ use packet_wire::pcap::LINK_ETHERNET;
 
 use crate::args::{Cpus, TrafgenArgs};
 use crate::decode;
-use crate::error::GeneratorError;
+use crate::error::refused;
 use crate::input::{GeneratorInput, PacketSource};
 use crate::language::{InterfaceAddresses, PacketParserSettings};
 use crate::output;
@@ -49,7 +50,7 @@ enum TrafgenOutput {
 impl TrafgenOutput {
     /// Returns the output that `name` names. Like trafgen, it distinguishes outputs by parts of
     /// their name.
-    fn from_name(name: Option<&str>) -> Result<Self, GeneratorError> {
+    fn from_name(name: Option<&str>) -> Result<Self, ToolError> {
         let Some(name) = name else { return Ok(Self::Nowhere) };
         if name.contains(".pcap") {
             return Ok(Self::Capture(name.to_owned()));
@@ -61,10 +62,10 @@ impl TrafgenOutput {
             let known = interface::list().unwrap_or_default();
             let known: Vec<_> = known.into_iter().map(|interface| interface.name).collect();
             let known = known.join(", ");
-            GeneratorError::Usage(format!("interface {name}: {error}; interfaces are {known}"))
+            ToolError::Usage(format!("interface {name}: {error}; interfaces are {known}"))
         })?;
         if !interface.is_up {
-            return Err(GeneratorError::Environment(format!("interface {name} is down")));
+            return Err(ToolError::Failed(format!("interface {name} is down")));
         }
         Ok(Self::Interface(interface))
     }
@@ -100,7 +101,7 @@ fn text_instead(args: &TrafgenArgs) -> Option<String> {
 }
 
 /// Shows, writes or sends the frames of the input, as the flags select.
-pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
+pub(crate) fn run(args: &TrafgenArgs) -> Result<(), ToolError> {
     if let Some(text) = text_instead(args) {
         return say(&text);
     }
@@ -109,7 +110,7 @@ pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     if matches!(output, TrafgenOutput::Nowhere) && !args.dry_run {
         let message = "no output given: -o takes an interface or a file; --dry-run shows the \
                        frames";
-        return Err(GeneratorError::Usage(message.to_owned()));
+        return Err(ToolError::Usage(message.to_owned()));
     }
     check_segmentation(args, &output)?;
     check_smoke_test(args, &output)?;
@@ -126,7 +127,7 @@ pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     };
     let mtu_bytes = match &output {
         TrafgenOutput::Interface(interface) if source.is_capture() => {
-            Some(FrameSender::open(interface)?.mtu_bytes())
+            Some(FrameSender::open(interface).map_err(refused)?.mtu_bytes())
         }
         _ => None,
     };
@@ -171,7 +172,7 @@ pub(crate) fn run(args: &TrafgenArgs) -> Result<(), GeneratorError> {
 }
 
 /// Prints the report on frames that were written to a file.
-fn print_file_report(args: &TrafgenArgs, written: TrafgenReport) -> Result<(), GeneratorError> {
+fn print_file_report(args: &TrafgenArgs, written: TrafgenReport) -> Result<(), ToolError> {
     let TrafgenReport { sent, sent_bytes, .. } = written;
     if !args.json {
         return say(&format!("\n{sent:12} packets outgoing\n{sent_bytes:12} bytes outgoing\n"));
@@ -193,7 +194,7 @@ fn warn(source: &PacketSource, input: &GeneratorInput) {
 }
 
 /// Returns the source of packets that the flags name.
-fn source(args: &TrafgenArgs) -> Result<PacketSource, GeneratorError> {
+fn source(args: &TrafgenArgs) -> Result<PacketSource, ToolError> {
     if let Some(input) = &args.input {
         return Ok(PacketSource::File(input.clone()));
     }
@@ -201,14 +202,14 @@ fn source(args: &TrafgenArgs) -> Result<PacketSource, GeneratorError> {
     let text = args.packet.join(" ");
     if !text.contains('{') && Path::new(&text).is_file() {
         let message = format!("{text} is a file, not packet text; write `-i {text}`");
-        return Err(GeneratorError::Usage(message));
+        return Err(ToolError::Usage(message));
     }
     Ok(PacketSource::Text(text))
 }
 
 /// Prints the text that `-V` asks for: with `--json` to the standard error, so that the standard
 /// output has only documents.
-fn explain(args: &TrafgenArgs, text: &str) -> Result<(), GeneratorError> {
+fn explain(args: &TrafgenArgs, text: &str) -> Result<(), ToolError> {
     if args.json {
         netio::stderr::print(text);
         return Ok(());
@@ -217,7 +218,7 @@ fn explain(args: &TrafgenArgs, text: &str) -> Result<(), GeneratorError> {
 }
 
 /// Returns an error that names a replacement if a refused flag is set.
-fn check_refused(args: &TrafgenArgs) -> Result<(), GeneratorError> {
+fn check_refused(args: &TrafgenArgs) -> Result<(), ToolError> {
     let message = if args.user.is_some() || args.group.is_some() {
         "-u and -g are not supported: start trafgen as that user, with the capability to send: \
          `setpriv --reuid UID --regid GID --clear-groups --inh-caps +net_raw --ambient-caps \
@@ -228,7 +229,7 @@ fn check_refused(args: &TrafgenArgs) -> Result<(), GeneratorError> {
     } else {
         return Ok(());
     };
-    Err(GeneratorError::Usage(message.to_owned()))
+    Err(ToolError::Usage(message.to_owned()))
 }
 
 /// Names the flags that were accepted and change nothing, a line each.
@@ -249,7 +250,7 @@ fn describe_switches(args: &TrafgenArgs) -> String {
     text
 }
 
-fn check_segmentation(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), GeneratorError> {
+fn check_segmentation(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), ToolError> {
     let message = match output {
         _ if !args.segmentation => return Ok(()),
         TrafgenOutput::Capture(_) | TrafgenOutput::Text(_) => {
@@ -260,10 +261,10 @@ fn check_segmentation(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), 
         }
         _ => return Ok(()),
     };
-    Err(GeneratorError::Usage(message.to_owned()))
+    Err(ToolError::Usage(message.to_owned()))
 }
 
-fn check_smoke_test(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), GeneratorError> {
+fn check_smoke_test(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), ToolError> {
     let is_one_processor = match args.cpus {
         None | Some(Cpus::Count(1)) => true,
         Some(Cpus::Count(_)) => false,
@@ -277,10 +278,10 @@ fn check_smoke_test(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), Ge
         _ if !is_one_processor => "-s needs one processor, so that the last packet is known",
         _ => return Ok(()),
     };
-    Err(GeneratorError::Usage(message.to_owned()))
+    Err(ToolError::Usage(message.to_owned()))
 }
 
-fn defines(texts: &[String]) -> Result<Vec<(String, String)>, GeneratorError> {
+fn defines(texts: &[String]) -> Result<Vec<(String, String)>, ToolError> {
     let split = |define: &String| {
         let (name, value) = define.split_once('=').unwrap_or((define, "1"));
         // A macro may have arguments: `F(a)=c8(a)`.
@@ -291,7 +292,7 @@ fn defines(texts: &[String]) -> Result<Vec<(String, String)>, GeneratorError> {
         if is_name {
             return Ok((name.to_owned(), value.to_owned()));
         }
-        Err(GeneratorError::Usage(format!(
+        Err(ToolError::Usage(format!(
             "-D {define}: must be NAME, NAME=VALUE or NAME(ARGUMENTS)=VALUE"
         )))
     };
@@ -317,7 +318,7 @@ fn schedule(args: &TrafgenArgs, input: &GeneratorInput) -> FrameSchedule {
     }
 }
 
-fn dry_run(args: &TrafgenArgs, stream: &mut FrameStream, count: u64) -> Result<(), GeneratorError> {
+fn dry_run(args: &TrafgenArgs, stream: &mut FrameStream, count: u64) -> Result<(), ToolError> {
     for number in 1..=count {
         if netio::stdout::is_closed() {
             break;
@@ -341,7 +342,7 @@ fn dry_run(args: &TrafgenArgs, stream: &mut FrameStream, count: u64) -> Result<(
 }
 
 /// Prints the lines that trafgen prints at the begin of a run.
-fn announce(args: &TrafgenArgs, input: &GeneratorInput) -> Result<(), GeneratorError> {
+fn announce(args: &TrafgenArgs, input: &GeneratorInput) -> Result<(), ToolError> {
     if args.json {
         return Ok(());
     }
@@ -388,8 +389,8 @@ fn send(
     input: &GeneratorInput,
     schedule: FrameSchedule,
     interface: &Interface,
-) -> Result<(), GeneratorError> {
-    let signals = Signals::install().map_err(GeneratorError::cannot("handle", "signals"))?;
+) -> Result<(), ToolError> {
+    let signals = Signals::install().map_err(ToolError::cannot("handle", "signals"))?;
     let packets = &input.program.packets;
     if let Some(at) = packets.iter().position(|packet| is_expired(&packet.octets)) {
         netio::stderr::print_line(format_args!(
@@ -434,25 +435,19 @@ fn send(
         say(&format!("{total}path: {}, seed {}\n", total.path, total.seed))?;
     }
     match total.smoke_test {
-        Some(SmokeTest { host, silent_after: Some(frame), .. }) => {
-            Err(GeneratorError::Environment(format!(
-                "{host} stopped answering pings after packet {}",
-                frame.number
-            )))
-        }
+        Some(SmokeTest { host, silent_after: Some(frame), .. }) => Err(ToolError::Failed(format!(
+            "{host} stopped answering pings after packet {}",
+            frame.number
+        ))),
         _ => Ok(()),
     }
 }
 
 /// Returns the processors to send from: all that exist, unless frames have a due time, or AF_XDP
 /// has too few queues.
-fn cpus(
-    args: &TrafgenArgs,
-    is_paced: bool,
-    interface: &Interface,
-) -> Result<Vec<u32>, GeneratorError> {
+fn cpus(args: &TrafgenArgs, is_paced: bool, interface: &Interface) -> Result<Vec<u32>, ToolError> {
     let allowed = netio::thread::allowed_cpus()
-        .map_err(GeneratorError::cannot("read", "the list of processors"))?;
+        .map_err(ToolError::cannot("read", "the list of processors"))?;
     let allowed: Vec<u32> = allowed.into_iter().map(|cpu| cpu as u32).collect();
     let there_are = || {
         let list: Vec<String> = allowed.iter().map(u32::to_string).collect();
@@ -461,31 +456,29 @@ fn cpus(
     match args.cpus {
         None if is_paced || args.smoke_test.is_some() => Ok(allowed[..1].to_vec()),
         None if args.path == PathKind::Xdp => {
-            let queues = transmit_queues(interface)? as usize;
+            let queues = transmit_queues(interface).map_err(refused)? as usize;
             Ok(allowed.into_iter().take(queues).collect())
         }
         None => Ok(allowed),
         Some(Cpus::Count(count)) if count <= allowed.len() => Ok(allowed[..count].to_vec()),
-        Some(Cpus::Count(count)) => {
-            Err(GeneratorError::Usage(format!("-P {count}: {}", there_are())))
-        }
+        Some(Cpus::Count(count)) => Err(ToolError::Usage(format!("-P {count}: {}", there_are()))),
         Some(Cpus::Range(first, last)) => {
             let is_allowed = |cpu| allowed.contains(&cpu);
             if (first..=last).all(is_allowed) {
                 return Ok((first..=last).collect());
             }
-            Err(GeneratorError::Usage(format!("-P {first}-{last}: {}", there_are())))
+            Err(ToolError::Usage(format!("-P {first}-{last}: {}", there_are())))
         }
     }
 }
 
-fn json(report: &TrafgenReport) -> Result<String, GeneratorError> {
+fn json(report: &TrafgenReport) -> Result<String, ToolError> {
     serde_json::to_string(report)
-        .map_err(|error| GeneratorError::Environment(format!("cannot write JSON: {error}")))
+        .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))
 }
 
-fn say(text: &str) -> Result<(), GeneratorError> {
-    netio::stdout::print(text).map_err(GeneratorError::cannot("write", "the standard output"))
+fn say(text: &str) -> Result<(), ToolError> {
+    netio::stdout::print(text).map_err(ToolError::cannot("write", "the standard output"))
 }
 
 #[cfg(test)]

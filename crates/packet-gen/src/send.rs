@@ -6,12 +6,13 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use base::ToolError;
 use base::time::NS_PER_S;
 use netio::interface::Interface;
 use netio::signal::Signals;
 use netio::{Clock, PollFd, Waker, poll};
 
-use crate::error::GeneratorError;
+use crate::error::refused;
 use crate::language::PacketProgram;
 use crate::pacer::{FrameTimingRecord, Pacer};
 use crate::path::{PathOptions, SendPath};
@@ -58,8 +59,8 @@ pub(crate) struct SendJob<'a> {
 pub(crate) fn run(
     sending: &SendJob<'_>,
     signals: Signals,
-    mut tell: impl FnMut(&TrafgenReport) -> Result<(), GeneratorError>,
-) -> Result<TrafgenReport, GeneratorError> {
+    mut tell: impl FnMut(&TrafgenReport) -> Result<(), ToolError>,
+) -> Result<TrafgenReport, ToolError> {
     let threads = streams(sending)?;
     let paths = paths(sending, &threads)?;
     check_lengths(sending, &paths[0])?;
@@ -68,8 +69,8 @@ pub(crate) fn run(
         threads.iter().map(|_| SendThreadCounters::default()).collect();
     let (stop, count) = (AtomicBool::new(false), threads.len() as u64);
     let mut smoke = smoke(sending, &signals)?;
-    let cannot = || GeneratorError::cannot("send by", &sending.interface.name);
-    let ended = Waker::new().map_err(GeneratorError::cannot("make", "a wake-up"))?;
+    let cannot = || ToolError::cannot("send by", &sending.interface.name);
+    let ended = Waker::new().map_err(ToolError::cannot("make", "a wake-up"))?;
     let start_ns = Clock::mono_ns();
     let cpus: Vec<u32> = threads.iter().map(|(cpu, _)| *cpu).collect();
     let mut reporter = Reporter::new(sending, path_name, &progress, &cpus, start_ns);
@@ -117,25 +118,24 @@ pub(crate) fn run(
 fn paths(
     sending: &SendJob<'_>,
     threads: &[(u32, FrameStream)],
-) -> Result<Vec<SendPath>, GeneratorError> {
+) -> Result<Vec<SendPath>, ToolError> {
     let (interface, options) = (sending.interface, sending.path);
     if !sending.segments {
         return SendPath::open_all(interface, options, threads.len() as u32);
     }
     let flows = threads.iter().map(|(_, stream)| stream.flows()).collect::<Result<_, _>>();
-    let flows =
-        flows.map_err(|problem| GeneratorError::Usage(format!("--segmentation: {problem}")))?;
-    Ok(SendPath::open_trains(interface, flows)?)
+    let flows = flows.map_err(|problem| ToolError::Usage(format!("--segmentation: {problem}")))?;
+    SendPath::open_trains(interface, flows).map_err(refused)
 }
 
 /// Opens the socket for pings to the host of the smoke test. A host that does not answer before the
 /// first frame is an error: its silence would otherwise be blamed on that frame.
-fn smoke(sending: &SendJob<'_>, signals: &Signals) -> Result<Option<Smoke>, GeneratorError> {
+fn smoke(sending: &SendJob<'_>, signals: &Signals) -> Result<Option<Smoke>, ToolError> {
     let Some(host) = sending.smoke_test else { return Ok(None) };
-    let mut smoke = Smoke::open(host, sending.interface.index)?;
-    let cannot = GeneratorError::cannot("wait for the answer of", host);
+    let mut smoke = Smoke::open(host, sending.interface.index).map_err(refused)?;
+    let cannot = ToolError::cannot("wait for the answer of", host);
     if !smoke.answers(signals.stop()).map_err(cannot)? {
-        return Err(GeneratorError::Environment(format!(
+        return Err(ToolError::Failed(format!(
             "{host} does not answer pings before the first packet; -s needs a host that does"
         )));
     }
@@ -149,7 +149,7 @@ const fn share(frames: u64, index: u64, count: u64) -> u64 {
 }
 
 /// Returns the processors that have packets to send, with their frames.
-fn streams(sending: &SendJob<'_>) -> Result<Vec<(u32, FrameStream)>, GeneratorError> {
+fn streams(sending: &SendJob<'_>) -> Result<Vec<(u32, FrameStream)>, ToolError> {
     let mut threads = Vec::new();
     for (index, cpu) in sending.cpus.iter().enumerate() {
         let random = if index == 0 || sending.same_streams {
@@ -179,13 +179,13 @@ fn streams(sending: &SendJob<'_>) -> Result<Vec<(u32, FrameStream)>, GeneratorEr
     if threads.is_empty() {
         let message = "cpu() leaves no packet for the processors that send; -P chooses the \
                        processors";
-        return Err(GeneratorError::Usage(message.to_owned()));
+        return Err(ToolError::Usage(message.to_owned()));
     }
     Ok(threads)
 }
 
 /// Checks that the interface accepts the lengths of all packets.
-fn check_lengths(sending: &SendJob<'_>, path: &SendPath) -> Result<(), GeneratorError> {
+fn check_lengths(sending: &SendJob<'_>, path: &SendPath) -> Result<(), ToolError> {
     let mut problems = Vec::new();
     for (number, packet) in sending.program.packets.iter().enumerate() {
         let len = packet.octets.len();
@@ -199,7 +199,7 @@ fn check_lengths(sending: &SendJob<'_>, path: &SendPath) -> Result<(), Generator
             ));
         }
     }
-    if problems.is_empty() { Ok(()) } else { Err(GeneratorError::Usage(problems.join("\n"))) }
+    if problems.is_empty() { Ok(()) } else { Err(ToolError::Usage(problems.join("\n"))) }
 }
 
 /// Waits until the threads have ended or a signal comes; `tick` returns the time at which it is to
@@ -209,8 +209,8 @@ fn wait(
     ended: &Waker,
     stop: &AtomicBool,
     is_over: impl Fn() -> bool,
-    mut tick: impl FnMut(u64) -> Result<Option<u64>, GeneratorError>,
-) -> Result<(), GeneratorError> {
+    mut tick: impl FnMut(u64) -> Result<Option<u64>, ToolError>,
+) -> Result<(), ToolError> {
     /// Time in nanoseconds between two checks after a thread has reported its end: it ends a moment
     /// later.
     const MOMENT_NS: u64 = 1_000_000;
@@ -224,7 +224,7 @@ fn wait(
         let timeout_ns = next_ns.map(|next_ns| next_ns.saturating_sub(now_ns));
         let timeout_ns = if has_ended { Some(MOMENT_NS) } else { timeout_ns };
         let mut fds = [PollFd::readable(signals), PollFd::readable(ended)];
-        poll(&mut fds, timeout_ns).map_err(GeneratorError::cannot("wait for", "signals"))?;
+        poll(&mut fds, timeout_ns).map_err(ToolError::cannot("wait for", "signals"))?;
         has_ended |= fds[1].is_readable();
         ended.drain();
         signals.drain();
@@ -269,8 +269,8 @@ impl<'a> Reporter<'a> {
         &mut self,
         now_ns: u64,
         interval_ns: Option<u64>,
-        tell: &mut impl FnMut(&TrafgenReport) -> Result<(), GeneratorError>,
-    ) -> Result<Option<u64>, GeneratorError> {
+        tell: &mut impl FnMut(&TrafgenReport) -> Result<(), ToolError>,
+    ) -> Result<Option<u64>, ToolError> {
         let Some(interval_ns) = interval_ns else { return Ok(None) };
         let next_ns = *self.next_ns.get_or_insert(self.start_ns + interval_ns);
         if now_ns < next_ns {

@@ -3,7 +3,6 @@
 //! The parser does not check checksums: in packets that a machine sends and captures itself, the
 //! interface fills them in later.
 
-use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::link::{self, LinkError};
@@ -31,45 +30,21 @@ pub struct CapturedDatagram<'a> {
     pub payload: &'a [u8],
 }
 
-/// Reason why a captured packet has no UDP datagram that can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SkipReason {
-    /// Packet of which the capture kept only the beginning, as `tcpdump -s` does.
-    Cut,
-    /// Fragment of an IP datagram.
-    Fragment,
-    /// Packet from a link of a type that cannot be read.
-    LinkType,
-    /// Packet with a header that contradicts itself, or encrypted packet.
-    Header,
-    /// Packet of a protocol other than IP.
-    NotIp,
-    /// IP packet of a protocol other than UDP.
-    NotUdp,
-}
-
-impl SkipReason {
-    /// All reasons why a packet is skipped, in the order of [`SkipReason::index`].
-    pub const ALL: [Self; 6] =
-        [Self::Cut, Self::Fragment, Self::LinkType, Self::Header, Self::NotIp, Self::NotUdp];
-
-    /// Returns the position of the reason in [`SkipReason::ALL`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-}
-
-impl fmt::Display for SkipReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cut => "cut short by the capture (tcpdump -s 0 keeps all)",
-            Self::Fragment => "fragments",
-            Self::LinkType => "of links that cannot be read",
-            Self::Header => "with headers that cannot be read",
-            Self::NotIp => "not of IP",
-            Self::NotUdp => "not of UDP",
-        })
+base::worded! {
+    /// Reason why a captured packet has no UDP datagram that can be read.
+    pub enum SkipReason {
+        /// Packet of which the capture kept only the beginning, as `tcpdump -s` does.
+        Cut = "cut short by the capture (tcpdump -s 0 keeps all)",
+        /// Fragment of an IP datagram.
+        Fragment = "fragments",
+        /// Packet from a link of a type that cannot be read.
+        LinkType = "of links that cannot be read",
+        /// Packet with a header that contradicts itself, or encrypted packet.
+        Header = "with headers that cannot be read",
+        /// Packet of a protocol other than IP.
+        NotIp = "not of IP",
+        /// IP packet of a protocol other than UDP.
+        NotUdp = "not of UDP",
     }
 }
 

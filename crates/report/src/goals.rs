@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::plot::{self, Axis, ChartMark, ChartWidth, PlotArea};
 use crate::scale::AxisScale;
-use crate::{document, format, theme_button};
+use crate::{document, format, page};
 use measure::statistics::standard_deviation;
 
 const TICKS: usize = 6;
@@ -65,14 +65,7 @@ pub fn render(
     notes: &[FigureNote],
 ) -> String {
     let body = html! {
-        header {
-            div {
-                p class="kicker" { (kicker) }
-                h1 { (title) }
-                p class="facts" { (facts.join(" · ")) }
-            }
-            (theme_button())
-        }
+        (page::header(kicker, title, &html! { (facts.join(" · ")) }))
         main {
             @for chart in charts { (figure(chart)) }
             section class="method" {
@@ -102,7 +95,7 @@ fn figure(chart: &GoalChart) -> Markup {
                     }
                 }
             }
-            @for size in ChartWidth::BOTH { (drawing(chart, size)) }
+            @for size in ChartWidth::ALL { (drawing(chart, size)) }
             div class="scroll" { (table(chart)) }
         }
     }
@@ -153,7 +146,7 @@ fn drawing(chart: &GoalChart, size: ChartWidth) -> Markup {
             (strip(&frame, size, chart, index, top + index as f64 * row_height, row_height))
         }
     };
-    frame.svg(size.class(), &chart.heading, "xy", &content)
+    frame.svg(size.name(), &chart.heading, "xy", &content)
 }
 
 /// Draws the row of set `index` of `chart`: its name, its values and their mean.

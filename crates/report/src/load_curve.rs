@@ -98,7 +98,7 @@ fn frame(size: ChartWidth, lines: &[LoadCurveLine<'_>]) -> PlotArea {
 pub(super) fn chart(summary: &RunSummary) -> Markup {
     let lines = lines(summary);
     html! {
-        @for size in ChartWidth::BOTH {
+        @for size in ChartWidth::ALL {
             (drawing(&frame(size, &lines), size, &lines, &summary.plan))
         }
     }
@@ -129,7 +129,7 @@ fn drawing(frame: &PlotArea, size: ChartWidth, lines: &[LoadCurveLine<'_>], plan
             (plot::labels(names(frame, size, lines), 15.0, 8.0, frame.floor() - REGION))
         }
     };
-    frame.svg(size.class(), "Load curve: offered against achieved rate", "xy", &content)
+    frame.svg(size.name(), "Load curve: offered against achieved rate", "xy", &content)
 }
 
 fn plot_points(frame: &PlotArea, line: &LoadCurveLine<'_>) -> Vec<(f64, f64)> {

@@ -75,7 +75,7 @@ pub(super) fn chart(summary: &RunSummary) -> Markup {
     html! {
         @for trial in &summary.long_trials {
             h3 { (name(trial)) }
-            @for size in ChartWidth::BOTH {
+            @for size in ChartWidth::ALL {
                 (rates(size, trial, summary))
                 (processors(size, trial, summary))
                 (memory(size, trial, summary))
@@ -175,7 +175,7 @@ fn rates(size: ChartWidth, trial: &LongTrial, summary: &RunSummary) -> Markup {
             ))
         }
     };
-    frame.svg(size.class(), "Exchanges second by second", "x", &content)
+    frame.svg(size.name(), "Exchanges second by second", "x", &content)
 }
 
 fn words(trial: &LongTrial, point: &LongTrialPoint, from_s: f64, summary: &RunSummary) -> String {
@@ -234,7 +234,7 @@ fn used(
         (plot::line(&class, &points))
     };
     html! {
-        @if !points.is_empty() { (frame.svg(size.class(), title, "x", &content)) }
+        @if !points.is_empty() { (frame.svg(size.name(), title, "x", &content)) }
     }
 }
 

@@ -42,6 +42,20 @@ pub(super) fn head(summary: &RunSummary) -> Markup {
     }
 }
 
+/// Draws the header of a page: `kicker` above its title, `facts` below.
+pub(super) fn header(kicker: &str, title: &str, facts: &Markup) -> Markup {
+    html! {
+        header {
+            div {
+                p class="kicker" { (kicker) }
+                h1 { (title) }
+                p class="facts" { (facts) }
+            }
+            (theme_button())
+        }
+    }
+}
+
 /// Draws the switch between light and dark, which works with the script only.
 #[must_use]
 pub fn theme_button() -> Markup {

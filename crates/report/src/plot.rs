@@ -24,21 +24,12 @@ pub(super) fn series_class(index: usize) -> String {
     format!("s{}", index % SERIES)
 }
 
-/// Width for which a chart is drawn. Text keeps its size, so a phone gets a drawing of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChartWidth {
-    Wide,
-    Narrow,
-}
-
-impl ChartWidth {
-    pub(super) const BOTH: [Self; 2] = [Self::Wide, Self::Narrow];
-
-    pub(super) const fn class(self) -> &'static str {
-        match self {
-            Self::Wide => "wide",
-            Self::Narrow => "narrow",
-        }
+base::named! {
+    /// Width for which a chart is drawn. Text keeps its size, so a phone gets a drawing of its own.
+    /// Names are CSS classes.
+    pub(super) enum ChartWidth {
+        Wide = "wide",
+        Narrow = "narrow",
     }
 }
 

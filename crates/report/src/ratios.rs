@@ -96,7 +96,7 @@ pub(super) fn chart(summary: &RunSummary) -> Markup {
 /// Draws a chart of the ratios `rows` around the band that `noise` leaves open.
 pub(super) fn rows_chart(rows: &[RatioRow], noise: Option<NoiseFloor>) -> Markup {
     html! {
-        @for size in ChartWidth::BOTH { (drawing(size, rows, noise)) }
+        @for size in ChartWidth::ALL { (drawing(size, rows, noise)) }
     }
 }
 
@@ -192,7 +192,7 @@ fn drawing(size: ChartWidth, rows: &[RatioRow], noise: Option<NoiseFloor>) -> Ma
         ))
         @for (index, row) in rows.iter().enumerate() { (line(&frame, setting, row, at(index))) }
     };
-    frame.svg(size.class(), "Ratios between servers with 95 % intervals", "xy", &content)
+    frame.svg(size.name(), "Ratios between servers with 95 % intervals", "xy", &content)
 }
 
 /// Draws the line of equal servers and the band of noise around it, `reach` above and below a row.

@@ -19,7 +19,7 @@ pub(super) fn chart(summary: &RunSummary) -> Markup {
     html! {
         @for restart in &summary.restarts {
             h3 { (name(restart)) }
-            @for size in ChartWidth::BOTH { (drawing(size, restart, summary)) }
+            @for size in ChartWidth::ALL { (drawing(size, restart, summary)) }
         }
     }
 }
@@ -82,7 +82,7 @@ fn drawing(size: ChartWidth, restart: &RestartResult, summary: &RunSummary) -> M
             &words(restart),
         ))
     };
-    frame.svg(size.class(), "Leases per second around the restart", "x", &content)
+    frame.svg(size.name(), "Leases per second around the restart", "x", &content)
 }
 
 fn words(restart: &RestartResult) -> String {

@@ -94,7 +94,7 @@ pub(super) fn share(mean: &MeanInterval, planned: u32) -> String {
 pub(super) fn chart(summary: &RunSummary) -> Markup {
     let rows = rows(summary);
     html! {
-        @for size in ChartWidth::BOTH { (drawing(size, &rows)) }
+        @for size in ChartWidth::ALL { (drawing(size, &rows)) }
         div class="scroll" { (values(summary, &rows)) }
     }
 }
@@ -133,7 +133,7 @@ fn drawing(size: ChartWidth, rows: &[ServerRunsRow<'_>]) -> Markup {
             (strip(&frame, size, row, top + index as f64 * row_height, row_height))
         }
     };
-    frame.svg(size.class(), "Every run as a share of its server's mean", "xy", &content)
+    frame.svg(size.name(), "Every run as a share of its server's mean", "xy", &content)
 }
 
 /// Draws the row of one server's runs: the 95 % interval as a band with the mean in it, the runs

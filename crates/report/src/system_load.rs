@@ -74,7 +74,7 @@ fn frame(size: ChartWidth, series: &[ServerTrialSeries<'_>]) -> PlotArea {
 pub(super) fn chart(summary: &RunSummary) -> Markup {
     let series = series(summary);
     html! {
-        @for size in ChartWidth::BOTH { (drawing(&frame(size, &series), size, &series, summary)) }
+        @for size in ChartWidth::ALL { (drawing(&frame(size, &series), size, &series, summary)) }
     }
 }
 
@@ -101,7 +101,7 @@ fn drawing(
         }
         (names(frame, series))
     };
-    frame.svg(size.class(), "Answers against the load of the server's processors", "xy", &content)
+    frame.svg(size.name(), "Answers against the load of the server's processors", "xy", &content)
 }
 
 /// Returns the processor load of the server in a trial that is drawn, 0 to 1.

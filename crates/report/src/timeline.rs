@@ -69,7 +69,7 @@ pub(super) fn chart(summary: &RunSummary, quantity: TimelineQuantity) -> Markup 
         TimelineQuantity::Memory => most.max(mib(point)),
     });
     html! {
-        @for size in ChartWidth::BOTH {
+        @for size in ChartWidth::ALL {
             @let frame = frame(size, quantity, summary.duration_s, most);
             (drawing(&frame, size, quantity, &stretches))
         }
@@ -136,7 +136,7 @@ fn drawing(
             ))
         }
     };
-    frame.svg(size.class(), name, "x", &content)
+    frame.svg(size.name(), name, "x", &content)
 }
 
 fn words(stretch: &TrialPoints<'_>, quantity: TimelineQuantity) -> String {

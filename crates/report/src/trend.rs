@@ -70,21 +70,15 @@ fn caveats(trend: &Trend) -> Markup {
     }
 }
 
-/// Quantity that a chart of the trend draws.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TrendQuantity {
-    Rate,
-    PerCpu,
+base::named! {
+    /// Quantity that a chart of the trend draws.
+    enum TrendQuantity {
+        Rate = "rate",
+        PerCpu = "per-cpu",
+    }
 }
 
 impl TrendQuantity {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Rate => "rate",
-            Self::PerCpu => "per-cpu",
-        }
-    }
-
     const fn words(self) -> &'static str {
         match self {
             Self::Rate => "highest rate",
@@ -149,7 +143,7 @@ fn chart(trend: &Trend, server: &str, index: usize, quantity: TrendQuantity) -> 
                 },
                 &html! {},
                 &html! {
-                    @for size in ChartWidth::BOTH { (drawing(trend, &points, index, quantity, size)) }
+                    @for size in ChartWidth::ALL { (drawing(trend, &points, index, quantity, size)) }
                 },
                 &table(trend, &points),
             ))
@@ -205,7 +199,7 @@ fn drawing(
         @for point in points { (mark(&frame, point, &class, series, &trend.yields, quantity)) }
     };
     let name = format!("{}, run by run", quantity.words());
-    frame.svg(size.class(), &name, "xy", &content)
+    frame.svg(size.name(), &name, "xy", &content)
 }
 
 /// Draws the commit and the day of runs below their positions, for at most `most` runs.

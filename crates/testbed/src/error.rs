@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use base::ToolError;
+
 /// Failure of a measurement's environment: the action, its object, and the reason, as one sentence
 /// for the user at the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,3 +27,9 @@ impl fmt::Display for TestbedError {
 }
 
 impl std::error::Error for TestbedError {}
+
+impl From<TestbedError> for ToolError {
+    fn from(error: TestbedError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use base::ToolError;
 use dhcp_lease::v4::{Lease, V4};
 use dhcp_store::database::{
     DatabaseError, Flush, KeyOctets, LeaseDatabaseConnection, RoundChanges, SharedLeaseFamily,
@@ -16,8 +17,6 @@ use dhcp_store::storage::{DiskStorage, FileState, Lock, LogFile, Storage, write_
 use measure::statistics::median;
 use netio::Clock;
 use serde::{Deserialize, Serialize};
-
-use crate::error::UbenchError;
 
 /// Largest number of flushes in one measurement of their duration; the next constant is the longest
 /// time of the measurement in nanoseconds.
@@ -346,9 +345,9 @@ impl FlushDurationSummary {
 
 /// Appends to a file in `folder` and flushes the file, several times; returns the duration of each
 /// flush, in microseconds, `delay` included.
-pub(crate) fn probe(folder: &Path, delay: Duration) -> Result<Vec<f64>, UbenchError> {
+pub(crate) fn probe(folder: &Path, delay: Duration) -> Result<Vec<f64>, ToolError> {
     let path = folder.join("flush-probe");
-    let failed = |error: io::Error| UbenchError::failed(format!("flush {}", path.display()), error);
+    let failed = |error: io::Error| ToolError::failed(format!("flush {}", path.display()), error);
     let storage = CountedStorage::new(Arc::default(), delay);
     let file = storage.create(&path).map_err(failed)?;
     let octets = [b'x'; PROBE_OCTETS];

@@ -11,7 +11,6 @@
 //! Every rate is the number of all operations divided by all time. Counts prove safety: flushes of
 //! files and of the logs of databases, and transactions where a database does not report flushes.
 
-mod error;
 mod flush;
 mod machine;
 mod open;
@@ -26,7 +25,6 @@ pub mod subject;
 mod tally;
 mod workload;
 
-pub use error::UbenchError;
 pub use flush::FlushDurationSummary;
 pub use result::UbenchReport;
 pub use run::{UbenchEvent, UbenchParameters, measure};

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::ToolError;
 use dhcp_lease::MemoryStore;
 use dhcp_lease::v4::V4;
 use dhcp_store::database::{
@@ -15,7 +16,6 @@ use dhcp_store::sql::{self, Schema, SharedLeases};
 use dhcp_store::{DatabaseStore, Memfile, MemfileStore, OpenOptions, RowDurability};
 use netio::Clock;
 
-use crate::error::UbenchError;
 use crate::flush::{CountedDatabase, CountedStorage, StoreWriteCounters};
 use crate::plain::{self, PlainStore};
 use crate::server::DatabaseServer;
@@ -52,7 +52,7 @@ pub(crate) fn open(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,
     counts: &Arc<StoreWriteCounters>,
-) -> Result<Opened, UbenchError> {
+) -> Result<Opened, ToolError> {
     if subject.tables == Tables::Ubench2012 {
         return plain::open(subject, environment, counts).map(Opened::Plain);
     }
@@ -88,7 +88,7 @@ fn memfile(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,
     counts: &Arc<StoreWriteCounters>,
-) -> Result<Opened, UbenchError> {
+) -> Result<Opened, ToolError> {
     let path = match environment.file {
         Some(path) => path.to_owned(),
         None => environment.folder.join("leases4.csv"),
@@ -97,9 +97,9 @@ fn memfile(
     let storage = Arc::new(CountedStorage::new(counts.clone(), environment.delay));
     let options = OpenOptions { threads: 1, ..OpenOptions::default() };
     let (file, leases, _) = Memfile::open::<V4>(storage, &path, options)
-        .map_err(|error| UbenchError::failed(tried(), error))?;
+        .map_err(|error| ToolError::failed(tried(), error))?;
     if !leases.is_empty() {
-        return Err(UbenchError::failed(
+        return Err(ToolError::failed(
             tried(),
             format!("the file already has {} leases", leases.len()),
         ));
@@ -108,7 +108,7 @@ fn memfile(
     let core = CoreOptions { durability: durability(subject.mode), lfc_interval_s: 0 };
     let options = log::LogThreadOptions { core, on_fail: LogFailureReaction::Stop };
     let thread = LogThread::start(shards(), file, options, Box::new(Clock::now))
-        .map_err(|error| UbenchError::failed("start a thread", error))?;
+        .map_err(|error| ToolError::failed("start a thread", error))?;
     let store = MemfileStore::new(table, thread.shard(0));
     let is_emptied_first = subject.sharing != TransactionSharing::Adaptive;
     let path = SharedPath::new(store, pools, subject.window(), is_emptied_first);
@@ -119,19 +119,19 @@ fn database(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,
     counts: &Arc<StoreWriteCounters>,
-) -> Result<Opened, UbenchError> {
+) -> Result<Opened, ToolError> {
     let settings = match environment.server {
         Some(server) => server.settings(subject)?,
         None => sqlite(subject, environment)?,
     };
     let mut database =
         CountedDatabase::new(SharedLeases::new(settings), counts.clone(), environment.delay);
-    LeaseDatabaseConnection::<V4>::connect(&mut database).map_err(UbenchError::from_message)?;
+    LeaseDatabaseConnection::<V4>::connect(&mut database).map_err(ToolError::from_message)?;
     let mut row_count = 0;
     LeaseDatabaseConnection::<V4>::load(&mut database, &mut |_| row_count += 1)
-        .map_err(UbenchError::from_message)?;
+        .map_err(ToolError::from_message)?;
     if row_count > 0 {
-        return Err(UbenchError::failed(
+        return Err(ToolError::failed(
             "begin",
             format!("the table already has {row_count} leases"),
         ));
@@ -140,7 +140,7 @@ fn database(
     let options =
         DatabaseThreadOptions { on_loss: OnLoss { tries_max: 0, wait_ms: 0 }, is_shared: false };
     let thread = DatabaseThread::start(shards(), table, database, options, Box::new(Clock::now))
-        .map_err(|error| UbenchError::failed("start a thread", error))?;
+        .map_err(|error| ToolError::failed("start a thread", error))?;
     let is_emptied_first = subject.sharing != TransactionSharing::Adaptive;
     let path = SharedPath::new(thread.store(0), pools, subject.window(), is_emptied_first);
     Ok(Opened::Database(path, thread))
@@ -150,7 +150,7 @@ fn database(
 fn sqlite(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,
-) -> Result<sql::SqlSettings, UbenchError> {
+) -> Result<sql::SqlSettings, ToolError> {
     let path = match environment.file {
         Some(path) => path.to_owned(),
         None => environment.folder.join("leases.sqlite"),
@@ -159,8 +159,8 @@ fn sqlite(
         durability: durability(subject.mode),
         ..sql::SqlSettings::new(sql::SqlDatabaseKind::Sqlite, path.display().to_string())
     };
-    let mut database = sql::Database::open(&settings).map_err(UbenchError::from_message)?;
-    database.install(Schema::Current).map_err(UbenchError::from_message)?;
+    let mut database = sql::Database::open(&settings).map_err(ToolError::from_message)?;
+    database.install(Schema::Current).map_err(ToolError::from_message)?;
     Ok(settings)
 }
 
@@ -171,12 +171,12 @@ impl Opened {
         step: WorkloadStep,
         numbers: &[u32],
         tally: &mut StepRunResult,
-    ) -> Result<(), UbenchError> {
+    ) -> Result<(), ToolError> {
         match self {
             Self::Memory(path) => path.step(step, numbers, tally),
             Self::Memfile(path, thread) => {
                 let done = path.step(step, numbers, tally);
-                done.map_err(|error| thread.failure().map_or(error, UbenchError::from_message))
+                done.map_err(|error| thread.failure().map_or(error, ToolError::from_message))
             }
             Self::Database(path, thread) => {
                 let done = path.step(step, numbers, tally);
@@ -185,7 +185,7 @@ impl Opened {
                     if problems.is_empty() {
                         error
                     } else {
-                        UbenchError::from_message(problems.join("; "))
+                        ToolError::from_message(problems.join("; "))
                     }
                 })
             }
@@ -194,16 +194,16 @@ impl Opened {
     }
 
     /// Writes the rows that are still waiting, and closes the store.
-    pub(crate) fn close(self) -> Result<(), UbenchError> {
+    pub(crate) fn close(self) -> Result<(), ToolError> {
         match self {
             Self::Memory(_) => Ok(()),
             Self::Memfile(path, thread) => {
                 drop(path);
-                thread.stop().map_err(UbenchError::from_message)
+                thread.stop().map_err(ToolError::from_message)
             }
             Self::Database(path, thread) => {
                 drop(path);
-                thread.stop().map_err(UbenchError::from_message)
+                thread.stop().map_err(ToolError::from_message)
             }
             Self::Plain(plain) => plain.close(),
         }

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::Histogram;
+use base::{Histogram, ToolError};
 use netio::Clock;
 
-use crate::error::UbenchError;
 use crate::flush::{self, FlushDurationSummary, StoreWriteCounters};
 use crate::machine;
 use crate::open::{self, SubjectEnvironment};
@@ -75,9 +74,9 @@ pub enum UbenchEvent<'t> {
 struct MeasurementFolder(PathBuf);
 
 impl MeasurementFolder {
-    fn new(parent: &Path) -> Result<Self, UbenchError> {
+    fn new(parent: &Path) -> Result<Self, ToolError> {
         let path = parent.join(format!("godwit-ubench-{}", std::process::id()));
-        let failed = |error| UbenchError::failed(format!("make {}", path.display()), error);
+        let failed = |error| ToolError::failed(format!("make {}", path.display()), error);
         std::fs::create_dir_all(parent).map_err(failed)?;
         std::fs::create_dir(&path).map_err(failed)?;
         Ok(Self(path))
@@ -114,10 +113,10 @@ struct StepRuns {
 pub fn measure(
     request: &UbenchParameters,
     tell: &mut dyn FnMut(UbenchEvent<'_>),
-) -> Result<UbenchReport, UbenchError> {
+) -> Result<UbenchReport, ToolError> {
     request.subjects.iter().try_for_each(BenchmarkSubject::check)?;
     if let Some(file) = request.file.as_ref().filter(|file| file.exists()) {
-        return Err(UbenchError::usage(format!("{} already exists", file.display())));
+        return Err(ToolError::usage(format!("{} already exists", file.display())));
     }
     let begin = Clock::now();
     let mut notes = Vec::new();
@@ -167,7 +166,7 @@ fn servers(
     request: &UbenchParameters,
     tell: &mut dyn FnMut(UbenchEvent<'_>),
     notes: &mut Vec<String>,
-) -> Result<Vec<(SubjectBackend, DatabaseServer)>, UbenchError> {
+) -> Result<Vec<(SubjectBackend, DatabaseServer)>, ToolError> {
     let mut servers = Vec::new();
     for backend in [SubjectBackend::Mysql, SubjectBackend::Pgsql] {
         if !request.subjects.iter().any(|subject| subject.backend == backend) {
@@ -260,11 +259,11 @@ impl SubjectMeasurement {
         folder: &Path,
         server: Option<&DatabaseServer>,
         tell: &mut dyn FnMut(UbenchEvent<'_>),
-    ) -> Result<(), UbenchError> {
+    ) -> Result<(), ToolError> {
         let is_warm_up = run == 0;
         let records = if is_warm_up { self.records.div_ceil(WARM_UP_PART) } else { self.records };
         let own = folder.join("run");
-        std::fs::create_dir(&own).map_err(|error| UbenchError::failed("create a folder", error))?;
+        std::fs::create_dir(&own).map_err(|error| ToolError::failed("create a folder", error))?;
         if self.subject.backend != SubjectBackend::Memory {
             let costs = flush::probe(&own, request.flush_delay)?;
             if !is_warm_up {
@@ -304,7 +303,7 @@ impl SubjectMeasurement {
         if !is_warm_up {
             self.count(&counts, server, (flushes_before, flushes));
         }
-        std::fs::remove_dir_all(&own).map_err(|error| UbenchError::failed("tidy up", error))
+        std::fs::remove_dir_all(&own).map_err(|error| ToolError::failed("tidy up", error))
     }
 
     fn flushes_are_slowed(&self) -> bool {

@@ -4,12 +4,12 @@
 
 use std::time::{Duration, Instant};
 
+use base::ToolError;
 use dhcp_store::sql::{self, Schema};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use testbed::database as private;
 
-use crate::error::UbenchError;
 use crate::plain::{Pgsql, mysql_options};
 use crate::subject::{BenchmarkSubject, ChangeSafety, SubjectBackend, Tables};
 
@@ -37,11 +37,11 @@ pub(crate) struct DatabaseServer {
 
 impl DatabaseServer {
     /// Starts a private database server of the kind `backend`.
-    pub(crate) fn start(backend: SubjectBackend) -> Result<Self, UbenchError> {
+    pub(crate) fn start(backend: SubjectBackend) -> Result<Self, ToolError> {
         let engine = engine(backend);
         let server =
             private::PrivateDatabase::start(engine, private::PrivateDatabaseSettings::default())
-                .map_err(UbenchError::from_message)?;
+                .map_err(ToolError::from_message)?;
         let (host, socket) = match backend {
             SubjectBackend::Mysql => ("localhost".to_owned(), Some(server.socket())),
             _ => (server.socket().display().to_string(), None),
@@ -70,7 +70,7 @@ impl DatabaseServer {
     pub(crate) fn use_existing(
         backend: SubjectBackend,
         user_server: &UserServer,
-    ) -> Result<Self, UbenchError> {
+    ) -> Result<Self, ToolError> {
         let settings = user_server.settings.clone();
         let mut server = Self { backend, settings, private: None, initial_flush_setting: None };
         if backend == SubjectBackend::Mysql {
@@ -82,7 +82,7 @@ impl DatabaseServer {
     }
 
     /// Returns the version that the database server reports.
-    pub(crate) fn version(&self) -> Result<String, UbenchError> {
+    pub(crate) fn version(&self) -> Result<String, ToolError> {
         let query = match self.backend {
             SubjectBackend::Mysql => "SELECT VERSION()",
             _ => "SHOW server_version",
@@ -97,13 +97,13 @@ impl DatabaseServer {
         }
     }
 
-    fn make(&self) -> Result<(), UbenchError> {
+    fn make(&self) -> Result<(), ToolError> {
         for tables in [Tables::Kea, Tables::Ubench2012] {
             self.run("", &format!("CREATE DATABASE {}", self.name(tables)))?;
         }
         let settings = sql::SqlSettings { name: self.name(Tables::Kea), ..self.settings.clone() };
-        let mut database = sql::Database::open(&settings).map_err(UbenchError::from_message)?;
-        database.install(Schema::Current).map_err(UbenchError::from_message)
+        let mut database = sql::Database::open(&settings).map_err(ToolError::from_message)?;
+        database.install(Schema::Current).map_err(ToolError::from_message)
     }
 
     /// Returns the settings to reach Kea's tables, after setting the database server to the safety
@@ -111,7 +111,7 @@ impl DatabaseServer {
     pub(crate) fn settings(
         &self,
         subject: &BenchmarkSubject,
-    ) -> Result<sql::SqlSettings, UbenchError> {
+    ) -> Result<sql::SqlSettings, ToolError> {
         self.set(subject)?;
         Ok(sql::SqlSettings { name: self.name(Tables::Kea), ..self.settings.clone() })
     }
@@ -121,14 +121,14 @@ impl DatabaseServer {
     pub(crate) fn plain_settings(
         &self,
         subject: &BenchmarkSubject,
-    ) -> Result<sql::SqlSettings, UbenchError> {
+    ) -> Result<sql::SqlSettings, ToolError> {
         if self.backend == SubjectBackend::Mysql {
             self.set(subject)?;
         }
         Ok(sql::SqlSettings { name: self.name(Tables::Ubench2012), ..self.settings.clone() })
     }
 
-    fn set(&self, subject: &BenchmarkSubject) -> Result<(), UbenchError> {
+    fn set(&self, subject: &BenchmarkSubject) -> Result<(), ToolError> {
         if self.backend == SubjectBackend::Mysql {
             let level = match subject.mode {
                 ChangeSafety::Sync => 1,
@@ -188,7 +188,7 @@ impl DatabaseServer {
     }
 
     /// Executes `statement` on the database `name`; on no database if `name` is empty.
-    fn run(&self, name: &str, statement: &str) -> Result<(), UbenchError> {
+    fn run(&self, name: &str, statement: &str) -> Result<(), ToolError> {
         let settings = match name {
             "" => self.maintenance(),
             name => sql::SqlSettings { name: name.to_owned(), ..self.settings.clone() },
@@ -196,17 +196,17 @@ impl DatabaseServer {
         match self.backend {
             SubjectBackend::Mysql => Conn::new(mysql_options(&settings))
                 .and_then(|mut connection| connection.query_drop(statement))
-                .map_err(|error| UbenchError::failed(statement, error)),
+                .map_err(|error| ToolError::failed(statement, error)),
             _ => Pgsql::open(&settings)?.value(statement).map(drop),
         }
     }
 
-    fn value(&self, query: &str) -> Result<Option<String>, UbenchError> {
+    fn value(&self, query: &str) -> Result<Option<String>, ToolError> {
         let settings = self.maintenance();
         match self.backend {
             SubjectBackend::Mysql => Conn::new(mysql_options(&settings))
                 .and_then(|mut connection| connection.query_first(query))
-                .map_err(|error| UbenchError::failed(query, error)),
+                .map_err(|error| ToolError::failed(query, error)),
             _ => Pgsql::open(&settings)?.value(query),
         }
     }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::Now;
+use base::{Now, ToolError};
 use dhcp_lease::contract::{Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys};
 use dhcp_lease::v4::{LeaseTerms, PoolSet, PoolSpec, V4};
 use dhcp_lease::{
@@ -20,7 +20,6 @@ use dhcp_lease::{
 };
 use netio::Clock;
 
-use crate::error::UbenchError;
 use crate::tally::StepRunResult;
 use crate::workload::{self, CREATED_LIFETIME_S, HOSTNAME, UPDATED_LIFETIME_S, WorkloadStep};
 
@@ -127,7 +126,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         step: WorkloadStep,
         numbers: &[u32],
         tally: &mut StepRunResult,
-    ) -> Result<(), UbenchError> {
+    ) -> Result<(), ToolError> {
         let first_ns = Clock::mono_ns();
         let mut left = numbers.iter();
         while left.len() > 0 || !self.in_flight.is_empty() {
@@ -151,7 +150,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
 
     /// Waits until the oldest operation in flight is done, and records all operations that are
     /// done.
-    fn finish(&mut self, tally: &mut StepRunResult) -> Result<(), UbenchError> {
+    fn finish(&mut self, tally: &mut StepRunResult) -> Result<(), ToolError> {
         let Some(oldest) = self.in_flight.front() else { return Ok(()) };
         let awaited = oldest.epoch;
         self.wait(awaited)?;
@@ -163,10 +162,10 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         Ok(())
     }
 
-    fn wait(&self, epoch: u64) -> Result<(), UbenchError> {
+    fn wait(&self, epoch: u64) -> Result<(), ToolError> {
         while self.store.settled_epoch() < epoch {
             if self.store.has_failed() {
-                return Err(UbenchError::failed("write leases", "the store has failed"));
+                return Err(ToolError::failed("write leases", "the store has failed"));
             }
             std::thread::park_timeout(LOOK_EVERY);
         }
@@ -181,7 +180,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         step: WorkloadStep,
         number: u32,
         tally: &mut StepRunResult,
-    ) -> Result<u64, UbenchError> {
+    ) -> Result<u64, ToolError> {
         let asker = Asker::for_step(step, number);
         let address = workload::address(number);
         let by_address =
@@ -208,7 +207,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
                 return Ok(0);
             }
             let Some(slot) = slot else {
-                return Err(UbenchError::failed(format!("use {address}"), "it has no slot"));
+                return Err(ToolError::failed(format!("use {address}"), "it has no slot"));
             };
             let change = Change {
                 identity: asker.identity(),
@@ -226,7 +225,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
                     self.wait(epoch)?;
                 }
                 Err(refusal) => {
-                    return Err(UbenchError::failed(
+                    return Err(ToolError::failed(
                         format!("{} {address}", step.name()),
                         format!("{refusal:?}"),
                     ));

@@ -2,44 +2,28 @@
 
 use std::fmt;
 
+use base::ToolError;
 use serde::{Deserialize, Serialize};
 
-use crate::error::UbenchError;
-
-/// Kind of a lease store in the benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SubjectBackend {
-    /// Lease table in memory, without a file or database.
-    Memory,
-    /// Lease file in Kea's format; with [`Tables::Ubench2012`] the text file of `dhcp-ubench` of
-    /// 2012.
-    Memfile,
-    /// SQLite database in a file.
-    Sqlite,
-    /// MariaDB or MySQL server.
-    Mysql,
-    /// PostgreSQL server.
-    Pgsql,
+base::recorded! {
+    /// Kind of a lease store in the benchmark. Names are those of the command line and of results.
+    #[derive(Serialize, Deserialize)]
+    pub enum SubjectBackend {
+        /// Lease table in memory, without a file or database.
+        Memory = "memory",
+        /// Lease file in Kea's format; with [`Tables::Ubench2012`] the text file of `dhcp-ubench`
+        /// of 2012.
+        Memfile = "memfile",
+        /// SQLite database in a file.
+        Sqlite = "sqlite",
+        /// MariaDB or MySQL server.
+        Mysql = "mysql",
+        /// PostgreSQL server.
+        Pgsql = "pgsql",
+    }
 }
 
 impl SubjectBackend {
-    /// Kinds of stores in the benchmark; those that need no server come first.
-    pub const ALL: [Self; 5] =
-        [Self::Memory, Self::Memfile, Self::Sqlite, Self::Mysql, Self::Pgsql];
-
-    /// Returns the name of the store's kind on the command line and in results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Memfile => "memfile",
-            Self::Sqlite => "sqlite",
-            Self::Mysql => "mysql",
-            Self::Pgsql => "pgsql",
-        }
-    }
-
     /// Returns true if the store runs in this process, without a server.
     #[must_use]
     pub const fn is_embedded(self) -> bool {
@@ -53,51 +37,30 @@ impl SubjectBackend {
     }
 }
 
-/// Kind of a store's tables, and with them the path of leases to the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Tables {
-    /// Tables of Kea, through the code that the DHCP server uses: the lease table in memory, and
-    /// the thread that writes the rows of all shards at once.
-    #[serde(rename = "kea")]
-    Kea,
-    /// Tables of the benchmark program `dhcp-ubench` of 2012, with one statement per operation.
-    #[serde(rename = "ubench-2012")]
-    Ubench2012,
-}
-
-impl Tables {
-    /// Returns the name of the kind of tables on the command line and in results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kea => "kea",
-            Self::Ubench2012 => "ubench-2012",
-        }
+base::recorded! {
+    /// Kind of a store's tables, and with them the path of leases to the store. Names are those of
+    /// the command line and of results.
+    #[derive(Serialize, Deserialize)]
+    pub enum Tables {
+        /// Tables of Kea, through the code that the DHCP server uses: the lease table in memory,
+        /// and the thread that writes the rows of all shards at once.
+        Kea = "kea",
+        /// Tables of the benchmark program `dhcp-ubench` of 2012, with one statement per operation.
+        Ubench2012 = "ubench-2012",
     }
 }
 
-/// Safety of a change at the time when it counts as done. [`BenchmarkSubject::setting`] is its
-/// meaning for each store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ChangeSafety {
-    /// Change that survives a power cut.
-    Sync,
-    /// Change that may not survive a power cut; most DHCP servers run with this setting.
-    Async,
-    /// Third safety setting that the store has; [`BenchmarkSubject::setting`] names it.
-    Other,
-}
-
-impl ChangeSafety {
-    /// Returns the name of the safety mode in results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sync => "sync",
-            Self::Async => "async",
-            Self::Other => "other",
-        }
+base::recorded! {
+    /// Safety of a change at the time when it counts as done. [`BenchmarkSubject::setting`] is its
+    /// meaning for each store. Names are those of results.
+    #[derive(Serialize, Deserialize)]
+    pub enum ChangeSafety {
+        /// Change that survives a power cut.
+        Sync = "sync",
+        /// Change that may not survive a power cut; most DHCP servers run with this setting.
+        Async = "async",
+        /// Third safety setting that the store has; [`BenchmarkSubject::setting`] names it.
+        Other = "other",
     }
 }
 
@@ -121,40 +84,22 @@ impl fmt::Display for TransactionSharing {
     }
 }
 
-/// Journal mode of SQLite: its method to undo a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum SqliteJournalMode {
-    /// Log that is written ahead of the database (`WAL`).
-    Wal,
-    /// Journal file that is deleted at the end of a transaction.
-    Delete,
-    /// Journal file that is truncated to length zero at the end of a transaction.
-    Truncate,
-    /// Journal file whose header is overwritten at the end of a transaction.
-    Persist,
-    /// Journal in memory: a crash may corrupt the database.
-    Memory,
-    /// No journal, as in 2012: a crash may corrupt the database.
-    Off,
-}
-
-impl SqliteJournalMode {
-    /// Journal modes of SQLite, all of them.
-    pub const ALL: [Self; 6] =
-        [Self::Wal, Self::Delete, Self::Truncate, Self::Persist, Self::Memory, Self::Off];
-
-    /// Returns SQLite's name of the journal mode.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Wal => "WAL",
-            Self::Delete => "DELETE",
-            Self::Truncate => "TRUNCATE",
-            Self::Persist => "PERSIST",
-            Self::Memory => "MEMORY",
-            Self::Off => "OFF",
-        }
+base::recorded! {
+    /// Journal mode of SQLite: its method to undo a transaction. Names are SQLite's.
+    #[derive(Serialize, Deserialize)]
+    pub enum SqliteJournalMode {
+        /// Log that is written ahead of the database (`WAL`).
+        Wal = "WAL",
+        /// Journal file that is deleted at the end of a transaction.
+        Delete = "DELETE",
+        /// Journal file that is truncated to length zero at the end of a transaction.
+        Truncate = "TRUNCATE",
+        /// Journal file whose header is overwritten at the end of a transaction.
+        Persist = "PERSIST",
+        /// Journal in memory: a crash may corrupt the database.
+        Memory = "MEMORY",
+        /// No journal, as in 2012: a crash may corrupt the database.
+        Off = "OFF",
     }
 }
 
@@ -251,8 +196,8 @@ impl BenchmarkSubject {
     /// # Errors
     ///
     /// Names the settings that exclude each other, and the reason.
-    pub fn check(&self) -> Result<(), UbenchError> {
-        let refuse = |why: &str| Err(UbenchError::usage(format!("{self}: {why}")));
+    pub fn check(&self) -> Result<(), ToolError> {
+        let refuse = |why: &str| Err(ToolError::usage(format!("{self}: {why}")));
         let is_2012 = self.tables == Tables::Ubench2012;
         if self.concurrency == 0 || self.sharing == TransactionSharing::Fixed(0) {
             return refuse("must run at least one operation at a time");

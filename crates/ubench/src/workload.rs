@@ -19,53 +19,32 @@ pub(crate) const LONG_CLIENT_ID: usize = 128;
 /// Greatest number of rows that all searches without an index may read in one step.
 const SCANNED_ROWS: u64 = 2_000_000;
 
-/// Step of a run: one kind of operation on many leases. `Create`, `Search`, `Update` and `Delete`
-/// are the steps of 2012.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WorkloadStep {
-    /// Creation of a lease for every record.
-    Create,
-    /// Search of leases by address; about one of ten searches finds none.
-    Search,
-    /// Search of leases by hardware address, as servers mostly do; about one of ten searches finds
-    /// none.
-    SearchHardware,
-    /// Search of leases by client identifier; about one of ten searches finds none.
-    SearchClientId,
-    /// Update of every lease with new times, in random order.
-    Update,
-    /// Deletion of every lease.
-    Delete,
+base::recorded! {
+    /// Step of a run: one kind of operation on many leases. `Create`, `Search`, `Update` and
+    /// `Delete` are the steps of 2012. Names are those of results.
+    #[derive(Serialize, Deserialize)]
+    pub enum WorkloadStep {
+        /// Creation of a lease for every record.
+        Create = "create",
+        /// Search of leases by address; about one of ten searches finds none.
+        Search = "search",
+        /// Search of leases by hardware address, as servers mostly do; about one of ten searches
+        /// finds none.
+        SearchHardware = "search-hardware",
+        /// Search of leases by client identifier; about one of ten searches finds none.
+        SearchClientId = "search-client-id",
+        /// Update of every lease with new times, in random order.
+        Update = "update",
+        /// Deletion of every lease.
+        Delete = "delete",
+    }
 }
 
 impl WorkloadStep {
-    /// Steps of a run, all of them, in the order in which they run.
-    pub const ALL: [Self; 6] = [
-        Self::Create,
-        Self::Search,
-        Self::SearchHardware,
-        Self::SearchClientId,
-        Self::Update,
-        Self::Delete,
-    ];
     /// Steps of `dhcp-ubench` of 2012, from which the averages are computed.
     pub const FOUR: [Self; 4] = [Self::Create, Self::Search, Self::Update, Self::Delete];
     /// Steps of a run that change leases.
     pub const CHANGES: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
-
-    /// Returns the name of the step in results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Search => "search",
-            Self::SearchHardware => "search-hardware",
-            Self::SearchClientId => "search-client-id",
-            Self::Update => "update",
-            Self::Delete => "delete",
-        }
-    }
 
     /// Returns true if the step only searches leases.
     #[must_use]

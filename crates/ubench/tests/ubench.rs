@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use base::ToolError;
 use testkit::TempFolder;
 use ubench::output;
 use ubench::result::{SCHEMA, SubjectResult};
 use ubench::{
-    BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, TransactionSharing, UbenchError,
-    UbenchParameters, UbenchReport, WorkloadStep, measure,
+    BenchmarkSubject, ChangeSafety, SubjectBackend, Tables, TransactionSharing, UbenchParameters,
+    UbenchReport, WorkloadStep, measure,
 };
 
 fn request(folder: &Path, records: u32, subjects: Vec<BenchmarkSubject>) -> UbenchParameters {
@@ -141,7 +142,7 @@ fn what_makes_no_sense_is_refused_before_anything_begins() {
     };
     for subject in [in_memory, two_writers, other_engine] {
         let request = request(Path::new("/nonexistent"), 1, vec![subject]);
-        assert!(matches!(measure(&request, &mut |_| {}), Err(UbenchError::Usage(_))));
+        assert!(matches!(measure(&request, &mut |_| {}), Err(ToolError::Usage(_))));
     }
     let folder = TempFolder::new("taken");
     let file = folder.path().join("leases.csv");
@@ -152,7 +153,7 @@ fn what_makes_no_sense_is_refused_before_anything_begins() {
         vec![BenchmarkSubject::kea(SubjectBackend::Memfile, ChangeSafety::Async)],
     );
     request.file = Some(file.clone());
-    assert!(matches!(measure(&request, &mut |_| {}), Err(UbenchError::Usage(_))));
+    assert!(matches!(measure(&request, &mut |_| {}), Err(ToolError::Usage(_))));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
 }
 

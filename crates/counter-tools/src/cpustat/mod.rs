@@ -5,6 +5,7 @@ mod table;
 
 use std::time::Duration;
 
+use base::ToolError;
 use counters::{CpuShares, CpuTimes, parse_stat};
 use netio::Clock;
 use serde::Serialize;
@@ -14,7 +15,6 @@ use self::process::{ProcessLoad, WatchedProcess};
 pub(crate) use self::table::{ALL, AVERAGE, cpu_line, share_head};
 use self::table::{process_head, process_line};
 use crate::clock;
-use crate::error::CounterError;
 use crate::ifpps::Load;
 use crate::print;
 use crate::reading_timer::{ReadingTimer, install_signals};
@@ -154,7 +154,7 @@ struct CpuDocument {
 }
 
 /// Prints the processors and processes that the flags select, until the last interval.
-pub(crate) fn run(args: &CpustatArgs) -> Result<(), CounterError> {
+pub(crate) fn run(args: &CpustatArgs) -> Result<(), ToolError> {
     if let Some(tool) = &args.tool {
         return tool.run();
     }
@@ -197,7 +197,7 @@ pub(crate) fn run(args: &CpustatArgs) -> Result<(), CounterError> {
 
 /// Returns the processors to show. Processors that the flags name must exist, else an error lists
 /// the problem.
-fn chosen(args: &CpustatArgs) -> Result<ProcessorSelection, CounterError> {
+fn chosen(args: &CpustatArgs) -> Result<ProcessorSelection, ToolError> {
     let default =
         ProcessorSelection { has_sum: args.processes.is_empty(), ..ProcessorSelection::default() };
     let selection = args.processors.clone().unwrap_or(default);
@@ -205,16 +205,15 @@ fn chosen(args: &CpustatArgs) -> Result<ProcessorSelection, CounterError> {
     if let Some(missing) = selection.cpus.iter().find(|cpu| !known.contains(cpu)) {
         let known: Vec<String> = known.iter().map(u32::to_string).collect();
         let known = known.join(", ");
-        return Err(CounterError::Usage(format!(
+        return Err(ToolError::Usage(format!(
             "processor {missing} is not in use; the processors in use are {known}"
         )));
     }
     Ok(selection)
 }
 
-fn watch(pid: u32) -> Result<WatchedProcess, CounterError> {
-    WatchedProcess::begin(pid)
-        .ok_or_else(|| CounterError::Usage(format!("there is no process {pid}")))
+fn watch(pid: u32) -> Result<WatchedProcess, ToolError> {
+    WatchedProcess::begin(pid).ok_or_else(|| ToolError::Usage(format!("there is no process {pid}")))
 }
 
 fn processors() -> Vec<CpuTimes> {
@@ -255,7 +254,7 @@ struct CpustatLines {
     loads: Vec<ProcessLoad>,
 }
 
-fn show(args: &CpustatArgs, lines: &CpustatLines) -> Result<(), CounterError> {
+fn show(args: &CpustatArgs, lines: &CpustatLines) -> Result<(), ToolError> {
     let wall_us = Clock::now().wall_us;
     if args.json {
         let cpu =

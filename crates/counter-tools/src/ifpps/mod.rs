@@ -9,6 +9,7 @@ mod view;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
+use base::ToolError;
 use counters::parse_interface_names;
 use netio::{Promiscuity, Screen, interface};
 use testbed::proc;
@@ -17,7 +18,6 @@ use self::document::IfppsDocument;
 pub(crate) use self::document::Load;
 use self::look::{CounterDifference, CounterReading, InterfaceDescription};
 use self::view::{FrameForm, IfppsViewContext};
-use crate::error::CounterError;
 use crate::print;
 use crate::reading_timer::{ReadingTimer, install_signals};
 
@@ -88,7 +88,7 @@ enum IfppsOutput {
 }
 
 /// Shows the traffic of the interface for each interval until the last one that the flags ask for.
-pub(crate) fn run(args: &IfppsArgs) -> Result<(), CounterError> {
+pub(crate) fn run(args: &IfppsArgs) -> Result<(), ToolError> {
     if args.version {
         let version = env!("CARGO_PKG_VERSION");
         return print(&format!("ifpps of godwit {version}, compatible with ifpps {REFERENCE}\n"));
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &IfppsArgs) -> Result<(), CounterError> {
         let Some((now_at, now)) = CounterReading::take(&view.device) else {
             // The terminal shows its own screen again before the error is printed.
             drop(form);
-            return Err(CounterError::Environment(format!("interface {name} no longer exists")));
+            return Err(ToolError::Failed(format!("interface {name} no longer exists")));
         };
         let step = CounterDifference::between(&before, &now, (now_at - at).as_secs_f64());
         show(args, &form, &view, &now, &step)?;
@@ -119,22 +119,22 @@ pub(crate) fn run(args: &IfppsArgs) -> Result<(), CounterError> {
     Ok(())
 }
 
-fn unknown(name: &str) -> CounterError {
+fn unknown(name: &str) -> ToolError {
     let devices = proc::read("/proc/net/dev");
     let known = parse_interface_names(&devices).join(", ");
-    CounterError::Usage(format!("no such interface: {name}; interfaces are {known}"))
+    ToolError::Usage(format!("no such interface: {name}; interfaces are {known}"))
 }
 
-fn promiscuity(name: &str) -> Result<Promiscuity, CounterError> {
-    let interface = interface::named(name).map_err(CounterError::cannot("find interface", name))?;
-    Promiscuity::enable(&interface).map_err(|error| CounterError::Environment(error.to_string()))
+fn promiscuity(name: &str) -> Result<Promiscuity, ToolError> {
+    let interface = interface::named(name).map_err(ToolError::cannot("find interface", name))?;
+    Promiscuity::enable(&interface).map_err(|error| ToolError::Failed(error.to_string()))
 }
 
 fn begin(
     args: &IfppsArgs,
     device: &InterfaceDescription,
     first: &CounterReading,
-) -> Result<IfppsOutput, CounterError> {
+) -> Result<IfppsOutput, ToolError> {
     if args.json {
         return Ok(IfppsOutput::Json);
     }
@@ -146,7 +146,7 @@ fn begin(
         return Ok(IfppsOutput::Csv { cpus });
     }
     let screen = io::stdout().is_terminal().then(Screen::enter).transpose();
-    Ok(IfppsOutput::Text(screen.map_err(CounterError::cannot("write to", "standard output"))?))
+    Ok(IfppsOutput::Text(screen.map_err(ToolError::cannot("write to", "standard output"))?))
 }
 
 fn view(args: &IfppsArgs, device: InterfaceDescription) -> IfppsViewContext {
@@ -169,7 +169,7 @@ fn show(
     view: &IfppsViewContext,
     now: &CounterReading,
     step: &CounterDifference,
-) -> Result<(), CounterError> {
+) -> Result<(), ToolError> {
     match form {
         IfppsOutput::Csv { cpus } => {
             if step.went_back && !args.no_warn {
@@ -193,7 +193,7 @@ fn show(
             let frame = view.frame(now, step, view.device.has_link(), form);
             match screen {
                 Some(screen) => {
-                    screen.show(&frame).map_err(CounterError::cannot("write to", "standard output"))
+                    screen.show(&frame).map_err(ToolError::cannot("write to", "standard output"))
                 }
                 None => print(&(frame + "\n")),
             }

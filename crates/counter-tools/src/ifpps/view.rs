@@ -289,30 +289,15 @@ fn totals(text: &mut String, interface: &InterfaceCounters, form: FrameForm) {
 fn machine(text: &mut String, now: &CounterReading, switches_per_t: f64, form: FrameForm) {
     let mib = |kilobytes: u64| kilobytes / 1024;
     let memory = &now.memory;
-    if !form.is_wide {
-        let _ = writeln!(
-            text,
-            "  sys: {switches_per_t:>9.0} cs/t   {:>6} procs {:>7} running {:>7} iowait\n  \
-               mem: {:>8}M total {:>7}M used {:>8}M active {:>8}M inactive\n  \
-             swap: {:>8}M total {:>7}M used {:>8}M free\n",
-            now.processes,
-            now.running,
-            now.blocked,
-            mib(memory.total_kb),
-            mib(memory.used_kb()),
-            mib(memory.active_kb),
-            mib(memory.inactive_kb),
-            mib(memory.swap_total_kb),
-            mib(memory.swap_used_kb()),
-            mib(memory.swap_free_kb)
-        );
-        return;
-    }
+    let gap = if form.is_wide { "" } else { "  " };
+    let [switches, procs, running, iowait, total, used, active, inactive] =
+        if form.is_wide { [13, 10, 11, 10, 13, 9, 11, 10] } else { [9, 6, 7, 7, 8, 7, 8, 8] };
     let _ = writeln!(
         text,
-        "  sys: {switches_per_t:>13.0} cs/t {:>10} procs {:>11} running {:>10} iowait\n  \
-           mem: {:>13}M total {:>9}M used {:>11}M active {:>10}M inactive\n  \
-         swap: {:>13}M total {:>9}M used {:>11}M free\n",
+        "  sys: {switches_per_t:>switches$.0} cs/t {gap}{:>procs$} procs {:>running$} running \
+         {:>iowait$} iowait\n  \
+           mem: {:>total$}M total {:>used$}M used {:>active$}M active {:>inactive$}M inactive\n  \
+         swap: {:>total$}M total {:>used$}M used {:>active$}M free\n",
         now.processes,
         now.running,
         now.blocked,

@@ -7,13 +7,13 @@ mod pidstat;
 
 use std::time::{Duration, Instant};
 
+use base::ToolError;
 use counters::{TICKS_PER_S, parse_stat, parse_uptime_ticks};
 use netio::Clock;
 use testbed::proc;
 
 use crate::clock;
 use crate::cpustat::title;
-use crate::error::CounterError;
 use crate::print;
 
 /// Version of sysstat whose output mpstat and pidstat imitate.
@@ -44,7 +44,7 @@ pub(crate) enum SysstatCommand {
 
 impl SysstatCommand {
     /// Runs the sysstat tool.
-    pub(crate) fn run(&self) -> Result<(), CounterError> {
+    pub(crate) fn run(&self) -> Result<(), ToolError> {
         match self {
             Self::Mpstat(args) => args.run(),
             Self::Pidstat(args) => args.run(),
@@ -80,7 +80,7 @@ fn parse_decimals(text: &str) -> Result<usize, String> {
     }
 }
 
-fn print_version(tool: &str) -> Result<(), CounterError> {
+fn print_version(tool: &str) -> Result<(), ToolError> {
     let version = env!("CARGO_PKG_VERSION");
     print(&format!("godwit {tool} {version}; takes command lines of sysstat version {VERSION}\n"))
 }

@@ -1,7 +1,8 @@
 //! Lists of processors or nodes on the command line and in `/sys`: `0,2-3,8-`, `all`, `ALL`.
 
+use base::ToolError;
+
 use crate::cpustat::{ALL, ProcessorSelection};
-use crate::error::CounterError;
 
 /// List of processor or node numbers, ranges of them, and their sum.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,13 +68,13 @@ impl NumberList {
         &self,
         known: &[u32],
         noun: &str,
-    ) -> Result<ProcessorSelection, CounterError> {
+    ) -> Result<ProcessorSelection, ToolError> {
         let ends = self.ranges.iter().flat_map(|range| [Some(range.first), range.last]).flatten();
         for end in ends {
             if !known.contains(&end) {
                 let known: Vec<String> = known.iter().map(u32::to_string).collect();
                 let known = known.join(", ");
-                return Err(CounterError::Usage(format!(
+                return Err(ToolError::Usage(format!(
                     "there is no {noun} {end} in use; there are {known}"
                 )));
             }

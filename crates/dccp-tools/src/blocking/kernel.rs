@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use base::ToolError;
 use dccp_link::DccpError;
 use netio::signal::Signals;
 use netio::{DccpSocket, NetError, PollFd};
@@ -12,7 +13,6 @@ use netio::{DccpSocket, NetError, PollFd};
 use super::{CLOSING, LOOK, WaitResult, is_stopped};
 use crate::kernel;
 use crate::options::LinkArgs;
-use crate::outcome::ToolError;
 
 /// Time after which a full send queue of the kernel is tried again; `poll(2)` does not report free
 /// room in it.

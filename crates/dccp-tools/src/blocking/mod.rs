@@ -10,12 +10,12 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use base::ToolError;
 use dccp_link::{DccpError, SenderFigures};
 use netio::PollFd;
 use netio::signal::Signals;
 
 use crate::options::{CarrierArg, LinkArgs};
-use crate::outcome::ToolError;
 use kernel::KernelEnd;
 use own::OwnEnd;
 

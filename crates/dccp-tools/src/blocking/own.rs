@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
+use base::ToolError;
 use dccp_link::{BlockingConnection, BlockingEndpoint, DccpError, EndpointLimits};
 use netio::Clock;
 use netio::signal::Signals;
@@ -10,7 +11,6 @@ use netio::signal::Signals;
 use super::{CLOSING, LOOK, RECEIVE_QUEUE_LEN, WaitResult, is_stopped};
 use crate::debug::Observer;
 use crate::options::LinkArgs;
-use crate::outcome::ToolError;
 
 /// Connection of Godwit's own stack, with the endpoint that it belongs to.
 pub(super) struct OwnEnd {

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base::ToolError;
 use dccp_link::ConnectionConfig;
 use netio::signal::Signals;
 use netio::{DccpOptions, DccpSocket, PollFd};
@@ -11,7 +12,6 @@ use netio::{DccpOptions, DccpSocket, PollFd};
 use super::context::{CLOSE_COMMAND, CONNECT_COMMAND};
 use crate::kernel;
 use crate::options::LinkArgs;
-use crate::outcome::ToolError;
 
 /// Longest time in nanoseconds until the responder notices a request to stop.
 const LOOK_NS: u64 = 100_000_000;

@@ -23,12 +23,13 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base::ToolError;
 use dccp_link::{CarrierKind, ConnectionConfig, ScopedAddress, ServiceCode};
 use netio::signal::Signals;
 
 use crate::options::{CarrierArg, CarrierName, DccpDestination, LinkArgs};
 use crate::outcome::DccpCommandOutcome as Ending;
-use crate::outcome::{ToolError, print_text};
+use crate::outcome::print_text;
 use crate::units::parse_seconds;
 use case::{ConformanceCase, ConformanceTestMethod};
 use context::ConformanceContext;

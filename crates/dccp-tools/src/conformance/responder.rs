@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base::ToolError;
 use dccp::connection::{ConnectionConfig, ConnectionEvent};
 use dccp_link::{
     CarrierKind, CarrierOptions, ConnectOptions, ConnectionKey, Driver, EndpointLimits, Peer,
@@ -12,7 +13,6 @@ use netio::Clock;
 
 use super::context::{CLOSE_COMMAND, CONNECT_COMMAND};
 use crate::debug::{DebugTopic, Observer};
-use crate::outcome::ToolError;
 
 /// Longest time in nanoseconds until the responder notices a request to stop.
 const LOOK_NS: u64 = 100_000_000;

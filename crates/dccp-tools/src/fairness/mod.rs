@@ -11,11 +11,12 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use base::ToolError;
 use netio::signal::Signals;
 use serde::Serialize;
 
 use crate::options::{CarrierName, LinkArgs};
-use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
+use crate::outcome::{DccpCommandOutcome, print_text};
 use crate::perf::DATAGRAM_BYTES;
 use crate::regression::namespaces::{DccpMeasurementSettings, MeasurementNamespaces};
 use crate::regression::over_ip;

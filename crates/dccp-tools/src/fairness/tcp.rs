@@ -8,10 +8,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base::ToolError;
 use netio::NetError;
 use netio::congestion;
-
-use crate::outcome::ToolError;
 
 /// TCP port at which the receiver listens.
 const PORT: u16 = 5001;

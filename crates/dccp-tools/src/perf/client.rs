@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use base::ToolError;
 use dccp_link::{ConnectionConfig, ConnectionKey, DccpError, Driver, EndpointLimits};
 use netio::Clock;
 
@@ -12,7 +13,7 @@ use super::session::{ConnectFailure, PerfSession};
 use super::{DccpPerfArgs, SHARE_ENOUGH};
 use crate::debug::Observer;
 use crate::options::DccpDestination;
-use crate::outcome::{DccpCommandOutcome, ToolError};
+use crate::outcome::DccpCommandOutcome;
 
 /// Time in nanoseconds that an interrupted client waits for the server's report.
 const INTERRUPTED_NS: u64 = 500_000_000;

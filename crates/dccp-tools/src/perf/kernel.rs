@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use base::ToolError;
 use dccp::connection::SendError;
 use dccp_link::{ConnectionConfig, DccpError};
 use netio::signal::Signals;
@@ -17,7 +18,7 @@ use super::report::{FlowEnd, PerfOutput};
 use super::session::end_of;
 use super::{DccpPerfArgs, client};
 use crate::kernel;
-use crate::outcome::{DccpCommandOutcome, ToolError};
+use crate::outcome::DccpCommandOutcome;
 
 /// Longest time in nanoseconds until the loop notices a signal that arrives between a check and a
 /// wait.

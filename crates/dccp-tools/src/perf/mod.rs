@@ -19,11 +19,12 @@ mod udp;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base::ToolError;
 use dccp_link::{CarrierOptions, ConnectionConfig, Driver, EndpointLimits, ScopedAddress};
 
 use crate::debug::Observer;
 use crate::options::{CarrierArg, LinkArgs};
-use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
+use crate::outcome::{DccpCommandOutcome, print_text};
 use crate::probe::ProbeRecorder;
 use crate::units::{
     UnitFormat, parse_amount, parse_length, parse_rate, parse_sample_interval, parse_seconds,

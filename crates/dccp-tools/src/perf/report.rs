@@ -3,11 +3,12 @@
 
 use std::ops::Range;
 
+use base::ToolError;
 use serde::Serialize;
 
 use super::figures::{IntervalDatagramCounts, ReceivedDataFigures, SentDataFigures, per_second};
 use super::flow::PerfFlow;
-use crate::outcome::{ToolError, print_text};
+use crate::outcome::print_text;
 use crate::units::UnitFormat;
 
 /// Schema version of the JSON documents of `dccp perf`.

@@ -2,6 +2,7 @@
 //! the data. Each step is an ordinary measurement over its own connections; [`measure::search`]
 //! chooses the next rate.
 
+use base::ToolError;
 use dccp_link::ConnectionConfig;
 use measure::plan::SearchPlan;
 use measure::record::Purpose;
@@ -13,7 +14,7 @@ use serde::Serialize;
 use super::report::FlowEnd;
 use super::{DccpPerfArgs, client};
 use crate::options::DccpDestination;
-use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
+use crate::outcome::{DccpCommandOutcome, print_text};
 use crate::units;
 
 /// Schema version of the JSON documents of a search.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use base::ToolError;
 use dccp::connection::ConnectionEvent;
 use dccp::header::ResetCode;
 use dccp_link::{ConnectionKey, DccpError, Driver, ScopedAddress};
@@ -14,7 +15,6 @@ use netio::signal::Signals;
 use super::flow::{FlowRequest, PerfFlow};
 use super::report::{FlowDirectionResult, FlowEnd, PerfOutput};
 use crate::debug::Observer;
-use crate::outcome::ToolError;
 use crate::probe::ProbeRecorder;
 
 /// Largest number of times that the loop queues and stages packets between two checks for received

@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use base::ToolError;
 use netio::signal::Signals;
 use netio::{Clock, NetError, PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
 
@@ -18,7 +19,7 @@ use super::figures::{FlowReceiver, ReceivedDataFigures, SentDataFigures};
 use super::message::PerfMessage;
 use super::report::{FlowDirectionResult, FlowEnd, PerfOutput};
 use super::{DATAGRAM_BYTES, DccpPerfArgs};
-use crate::outcome::{DccpCommandOutcome, ToolError};
+use crate::outcome::DccpCommandOutcome;
 
 /// Size of the UDP socket's buffers in bytes, equal to those of sockets that carry DCCP.
 const BUFFER_BYTES: usize = 4 << 20;

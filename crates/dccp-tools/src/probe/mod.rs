@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use base::ToolError;
 use netio::signal::Signals;
 use serde::Serialize;
 
-use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
+use crate::outcome::{DccpCommandOutcome, print_text};
 use crate::units::parse_seconds;
 use line::ProbeSample;
 pub(crate) use recorder::ProbeRecorder;

@@ -8,12 +8,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base::ToolError;
 use dccp::ccid::SenderFigures;
 use dccp::connection::Connection;
 use dccp_link::ConnectionKey;
 
 use super::line::{HEAD, ProbeSample};
-use crate::outcome::ToolError;
 
 /// Probe file that is being written.
 pub(crate) struct ProbeRecorder {

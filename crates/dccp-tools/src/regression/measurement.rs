@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base::ToolError;
 use measure::regression::RegressionClock;
 
 use super::case::{DatagramHeaders, RegressionCase};
@@ -9,7 +10,6 @@ use super::namespaces::{DccpMeasurementSettings, MeasurementNamespaces};
 use super::row::{CommonRunSettings, RegressionRow};
 use super::virtual_clock;
 use crate::options::LinkArgs;
-use crate::outcome::ToolError;
 
 /// Regression cases to measure, with their settings.
 pub(super) struct RegressionCases {

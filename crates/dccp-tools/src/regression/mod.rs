@@ -15,13 +15,14 @@ mod virtual_clock;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base::ToolError;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use measure::regression::RegressionClock;
 use netio::signal::Signals;
 
 use crate::options::LinkArgs;
-use crate::outcome::{DccpCommandOutcome, ToolError, print_text};
+use crate::outcome::{DccpCommandOutcome, print_text};
 use crate::units::parse_seconds;
 use case::{DatagramHeaders, RegressionCase};
 use measurement::RegressionCases;

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use base::ToolError;
 use testbed::process::describe;
 use testbed::{ChildProcess, CommandLine, RegisteredRun, Registry, TestbedError, namespace};
 
 use super::case::RegressionCase;
 use crate::options::{CarrierName, LinkArgs};
-use crate::outcome::ToolError;
 
 /// Longest time that a program in a namespace may take to start or to end, connecting over a lossy
 /// link included.
@@ -64,12 +64,6 @@ pub(crate) struct MeasurementNamespaces {
     router: String,
     is_v6: bool,
     _run: RegisteredRun,
-}
-
-impl From<TestbedError> for ToolError {
-    fn from(error: TestbedError) -> Self {
-        Self::Failed(error.to_string())
-    }
 }
 
 fn ip(words: &str) -> Result<String, TestbedError> {

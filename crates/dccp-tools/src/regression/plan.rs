@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use base::ToolError;
 use measure::regression::{RegressionClock, RegressionPlan};
 use serde_json::Value;
 
@@ -10,7 +11,6 @@ use super::measurement::{Listener, RegressionCases, RegressionProgress};
 use super::page;
 use super::row::{self, CommonRunSettings, RegressionDocument, RegressionRow};
 use crate::options::LinkArgs;
-use crate::outcome::ToolError;
 
 /// Name of the tool in the JSON document.
 const TOOL: &str = "godwit lab run";

@@ -6,15 +6,13 @@
 
 use std::cell::Cell;
 
-use base::Random;
+use base::{Random, ToolError};
 use dccp::connection::{
     Connection, ConnectionConfig, ConnectionEvent, ConnectionPath, Ecn, SendError,
 };
 use dccp::header::{DccpPacket, Integrity};
 use dccp::sequence::SequenceNumber;
 use netem::{EmulatedLink, LinkSettings};
-
-use crate::outcome::ToolError;
 
 /// Nanoseconds per second.
 const SECOND_NS: u64 = 1_000_000_000;

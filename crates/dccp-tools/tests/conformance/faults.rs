@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use base::ToolError;
 use dccp::header::{DccpPacket, Integrity, PacketType};
-use dccp_tools::ToolError;
 use dccp_tools::conformance::{ConformanceCaseResult, ConformanceVerdict, run_cases};
 
 use crate::conformance::relay::{Change, FaultPacketChanges, FaultRelay};

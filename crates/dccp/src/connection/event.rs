@@ -1,8 +1,6 @@
 //! Events that a connection reports to its application, and reasons why the connection refuses to
 //! send.
 
-use core::fmt;
-
 use crate::header::Reset;
 
 /// Event that a connection reports to its application.
@@ -22,25 +20,16 @@ pub enum ConnectionEvent {
     Closed,
 }
 
-/// Reason why a connection did not accept a datagram that the application wanted to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SendError {
-    /// Datagram that is longer than one packet on the path holds
-    /// ([`super::Connection::data_bytes_max`]).
-    TooLong,
-    /// Send queue of the connection that is full; the application can send again later.
-    QueueFull,
-    /// Connection that is closing or closed, or whose other end receives no more datagrams.
-    Closed,
-}
-
-impl fmt::Display for SendError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TooLong => "the datagram is longer than the path takes",
-            Self::QueueFull => "the send queue is full",
-            Self::Closed => "the connection is closing or closed",
-        })
+base::worded! {
+    /// Reason why a connection did not accept a datagram that the application wanted to send.
+    pub enum SendError {
+        /// Datagram that is longer than one packet on the path holds
+        /// ([`super::Connection::data_bytes_max`]).
+        TooLong = "the datagram is longer than the path takes",
+        /// Send queue of the connection that is full; the application can send again later.
+        QueueFull = "the send queue is full",
+        /// Connection that is closing or closed, or whose other end receives no more datagrams.
+        Closed = "the connection is closing or closed",
     }
 }
 

@@ -1,42 +1,28 @@
 //! States of a connection (RFC 4340 §4.3), the roles of its ends, and the ECN field of its packets.
 
-/// State of a connection (RFC 4340 §8.4), without LISTEN, which belongs to [`crate::endpoint`]. The
-/// states are in the RFC's order, because its rules compare them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ConnectionState {
-    /// State CLOSED: the connection does not exist yet, or no longer.
-    Closed,
-    /// State REQUEST: the client has sent a Request.
-    Request,
-    /// State RESPOND: the server has received a Request.
-    Respond,
-    /// State PARTOPEN: the client has received a Response and does not know if the server got its
-    /// Ack.
-    PartOpen,
-    /// State OPEN: both ends may transfer data.
-    Open,
-    /// State CLOSEREQ: the server has sent a CloseReq to its client.
-    CloseReq,
-    /// State CLOSING: this end has sent a Close.
-    Closing,
-    /// State TIMEWAIT: the connection is over, and its numbers must not be used again for a while.
-    TimeWait,
-}
-
-impl ConnectionState {
-    /// Returns the state's name as RFC 4340 writes it, in capitals.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "CLOSED",
-            Self::Request => "REQUEST",
-            Self::Respond => "RESPOND",
-            Self::PartOpen => "PARTOPEN",
-            Self::Open => "OPEN",
-            Self::CloseReq => "CLOSEREQ",
-            Self::Closing => "CLOSING",
-            Self::TimeWait => "TIMEWAIT",
-        }
+base::named! {
+    /// State of a connection (RFC 4340 §8.4), without LISTEN, which belongs to [`crate::endpoint`].
+    /// The states are in the RFC's order, because its rules compare them. Names are in capitals, as
+    /// in the RFC.
+    pub enum ConnectionState {
+        /// State CLOSED: the connection does not exist yet, or no longer.
+        Closed = "CLOSED",
+        /// State REQUEST: the client has sent a Request.
+        Request = "REQUEST",
+        /// State RESPOND: the server has received a Request.
+        Respond = "RESPOND",
+        /// State PARTOPEN: the client has received a Response and does not know if the server got
+        /// its Ack.
+        PartOpen = "PARTOPEN",
+        /// State OPEN: both ends may transfer data.
+        Open = "OPEN",
+        /// State CLOSEREQ: the server has sent a CloseReq to its client.
+        CloseReq = "CLOSEREQ",
+        /// State CLOSING: this end has sent a Close.
+        Closing = "CLOSING",
+        /// State TIMEWAIT: the connection is over, and its numbers must not be used again for a
+        /// while.
+        TimeWait = "TIMEWAIT",
     }
 }
 

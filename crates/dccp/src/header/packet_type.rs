@@ -1,48 +1,34 @@
 //! The ten DCCP packet types (RFC 4340 §5.1, Table 1) and the fields that each of them carries.
 
-/// Type of a DCCP packet: its purpose. Types 10 to 15 are reserved; packets with them do not parse
-/// (RFC 4340 §5.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum PacketType {
-    /// Request: the first packet of a connection, from the client (RFC 4340 §5.2).
-    Request = 0,
-    /// Response: the server's answer to a Request (RFC 4340 §5.3).
-    Response = 1,
-    /// Data: application data without an acknowledgement (RFC 4340 §5.4).
-    Data = 2,
-    /// Ack: an acknowledgement without data (RFC 4340 §5.4).
-    Ack = 3,
-    /// DataAck: application data with an acknowledgement (RFC 4340 §5.4).
-    DataAck = 4,
-    /// CloseReq: the server's request that the client close the connection (RFC 4340 §5.5).
-    CloseReq = 5,
-    /// Close: a request to close the connection, which the other end answers with a Reset
-    /// (RFC 4340 §5.5).
-    Close = 6,
-    /// Reset: the end of the connection, normal or not (RFC 4340 §5.6).
-    Reset = 7,
-    /// Sync: a request for the current sequence numbers of the other end (RFC 4340 §5.7).
-    Sync = 8,
-    /// SyncAck: the answer to a Sync (RFC 4340 §5.7).
-    SyncAck = 9,
+base::named! {
+    /// Type of a DCCP packet: its purpose. Types 10 to 15 are reserved; packets with them do not
+    /// parse (RFC 4340 §5.1). Names are those of RFC 4340, without the prefix "DCCP-".
+    pub enum PacketType {
+        /// Request: the first packet of a connection, from the client (RFC 4340 §5.2).
+        Request = "Request",
+        /// Response: the server's answer to a Request (RFC 4340 §5.3).
+        Response = "Response",
+        /// Data: application data without an acknowledgement (RFC 4340 §5.4).
+        Data = "Data",
+        /// Ack: an acknowledgement without data (RFC 4340 §5.4).
+        Ack = "Ack",
+        /// DataAck: application data with an acknowledgement (RFC 4340 §5.4).
+        DataAck = "DataAck",
+        /// CloseReq: the server's request that the client close the connection (RFC 4340 §5.5).
+        CloseReq = "CloseReq",
+        /// Close: a request to close the connection, which the other end answers with a Reset
+        /// (RFC 4340 §5.5).
+        Close = "Close",
+        /// Reset: the end of the connection, normal or not (RFC 4340 §5.6).
+        Reset = "Reset",
+        /// Sync: a request for the current sequence numbers of the other end (RFC 4340 §5.7).
+        Sync = "Sync",
+        /// SyncAck: the answer to a Sync (RFC 4340 §5.7).
+        SyncAck = "SyncAck",
+    }
 }
 
 impl PacketType {
-    /// Every packet type, in the order of its number.
-    pub const ALL: [Self; 10] = [
-        Self::Request,
-        Self::Response,
-        Self::Data,
-        Self::Ack,
-        Self::DataAck,
-        Self::CloseReq,
-        Self::Close,
-        Self::Reset,
-        Self::Sync,
-        Self::SyncAck,
-    ];
-
     /// Returns the packet type of a number on the wire; `None` for the reserved numbers.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
@@ -53,23 +39,6 @@ impl PacketType {
     #[must_use]
     pub const fn number(self) -> u8 {
         self as u8
-    }
-
-    /// Returns the packet type's name as RFC 4340 writes it, without the prefix "DCCP-".
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Request => "Request",
-            Self::Response => "Response",
-            Self::Data => "Data",
-            Self::Ack => "Ack",
-            Self::DataAck => "DataAck",
-            Self::CloseReq => "CloseReq",
-            Self::Close => "Close",
-            Self::Reset => "Reset",
-            Self::Sync => "Sync",
-            Self::SyncAck => "SyncAck",
-        }
     }
 
     /// Returns true if packets of this type have an acknowledgement number: all but Request and

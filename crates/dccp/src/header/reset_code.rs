@@ -38,26 +38,27 @@ pub enum ResetCode {
 }
 
 impl ResetCode {
-    const NAMED: [Self; 12] = [
-        Self::Unspecified,
-        Self::Closed,
-        Self::Aborted,
-        Self::NoConnection,
-        Self::PacketError,
-        Self::OptionError,
-        Self::MandatoryError,
-        Self::ConnectionRefused,
-        Self::BadServiceCode,
-        Self::TooBusy,
-        Self::BadInitCookie,
-        Self::AggressionPenalty,
+    /// Reset codes with a name, each at the position of its number.
+    const NAMED: [(Self, &'static str); 12] = [
+        (Self::Unspecified, "Unspecified"),
+        (Self::Closed, "Closed"),
+        (Self::Aborted, "Aborted"),
+        (Self::NoConnection, "No Connection"),
+        (Self::PacketError, "Packet Error"),
+        (Self::OptionError, "Option Error"),
+        (Self::MandatoryError, "Mandatory Error"),
+        (Self::ConnectionRefused, "Connection Refused"),
+        (Self::BadServiceCode, "Bad Service Code"),
+        (Self::TooBusy, "Too Busy"),
+        (Self::BadInitCookie, "Bad Init Cookie"),
+        (Self::AggressionPenalty, "Aggression Penalty"),
     ];
 
     /// Returns the Reset code of a number on the wire.
     #[must_use]
     pub const fn from_number(number: u8) -> Self {
         if (number as usize) < Self::NAMED.len() {
-            Self::NAMED[number as usize]
+            Self::NAMED[number as usize].0
         } else {
             Self::Other(number)
         }
@@ -65,42 +66,21 @@ impl ResetCode {
 
     /// Returns the Reset code's number on the wire.
     #[must_use]
-    pub const fn number(self) -> u8 {
-        match self {
-            Self::Unspecified => 0,
-            Self::Closed => 1,
-            Self::Aborted => 2,
-            Self::NoConnection => 3,
-            Self::PacketError => 4,
-            Self::OptionError => 5,
-            Self::MandatoryError => 6,
-            Self::ConnectionRefused => 7,
-            Self::BadServiceCode => 8,
-            Self::TooBusy => 9,
-            Self::BadInitCookie => 10,
-            Self::AggressionPenalty => 11,
-            Self::Other(number) => number,
+    pub fn number(self) -> u8 {
+        if let Self::Other(number) = self {
+            return number;
         }
+        let position = Self::NAMED.iter().position(|(code, _)| *code == self);
+        position.expect("every other Reset code has a name") as u8
     }
 
     /// Returns the Reset code's name as RFC 4340 §5.6, Table 2, writes it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Unspecified => "Unspecified",
-            Self::Closed => "Closed",
-            Self::Aborted => "Aborted",
-            Self::NoConnection => "No Connection",
-            Self::PacketError => "Packet Error",
-            Self::OptionError => "Option Error",
-            Self::MandatoryError => "Mandatory Error",
-            Self::ConnectionRefused => "Connection Refused",
-            Self::BadServiceCode => "Bad Service Code",
-            Self::TooBusy => "Too Busy",
-            Self::BadInitCookie => "Bad Init Cookie",
-            Self::AggressionPenalty => "Aggression Penalty",
             Self::Other(128..) => "CCID-specific",
             Self::Other(_) => "Reserved",
+            named => Self::NAMED[usize::from(named.number())].1,
         }
     }
 }

@@ -49,29 +49,18 @@ const SQLITE_2012: f64 = 64_005.90;
 /// those known to cost 5 % or more, and before those known to cost less.
 const UNMEASURED_WEIGHT: f64 = 0.05;
 
-/// Meaning of a measured fraction of the leases per second: exact, or a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShareMeaning {
-    /// The fraction was measured in exactly this setting.
-    Measured,
-    /// The fraction lies on the straight line between two measured settings.
-    Interpolated,
-    /// The fraction was measured for less than this setting, so it is a lower bound.
-    AtLeast,
-    /// The fraction is an upper bound: the server's highest rate may be above the measured one.
-    AtMost,
-}
-
-impl ShareMeaning {
-    /// Returns the word for the meaning in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Measured => "measured",
-            Self::Interpolated => "interpolated",
-            Self::AtLeast => "at-least",
-            Self::AtMost => "at-most",
-        }
+base::named! {
+    /// Meaning of a measured fraction of the leases per second: exact, or a bound. Names are those
+    /// of JSON.
+    pub enum ShareMeaning {
+        /// The fraction was measured in exactly this setting.
+        Measured = "measured",
+        /// The fraction lies on the straight line between two measured settings.
+        Interpolated = "interpolated",
+        /// The fraction was measured for less than this setting, so it is a lower bound.
+        AtLeast = "at-least",
+        /// The fraction is an upper bound: the server's highest rate may be above the measured one.
+        AtMost = "at-most",
     }
 }
 
@@ -132,25 +121,17 @@ impl Cost {
     }
 }
 
-/// Lease backend of a server, as far as it was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MeasuredBackend {
-    Memfile,
-    Mysql,
-    Postgresql,
-    Sqlite,
+base::named! {
+    /// Lease backend of a server, as far as it was measured.
+    pub(super) enum MeasuredBackend {
+        Memfile = "memfile",
+        Mysql = "MySQL",
+        Postgresql = "PostgreSQL",
+        Sqlite = "SQLite",
+    }
 }
 
 impl MeasuredBackend {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Memfile => "memfile",
-            Self::Mysql => "MySQL",
-            Self::Postgresql => "PostgreSQL",
-            Self::Sqlite => "SQLite",
-        }
-    }
-
     /// Returns the leases per second of the backend on one thread and on several; `None` if not
     /// measured.
     const fn rates(self) -> Option<(f64, f64)> {

@@ -65,26 +65,16 @@ pub struct SqlDatabase {
     pub is_readonly: bool,
 }
 
-/// Kind of an SQL database of leases or reservations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SqlKind {
-    /// MariaDB or MySQL database.
-    Mysql,
-    /// PostgreSQL database.
-    Postgresql,
-    /// SQLite database in a file, which Kea does not have.
-    Sqlite,
-}
-
-impl SqlKind {
-    /// Returns the database's kind as the configuration writes it in `type`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mysql => "mysql",
-            Self::Postgresql => "postgresql",
-            Self::Sqlite => "sqlite",
-        }
+base::named! {
+    /// Kind of an SQL database of leases or reservations. Names are values of `type` in the
+    /// configuration.
+    pub enum SqlKind {
+        /// MariaDB or MySQL database.
+        Mysql = "mysql",
+        /// PostgreSQL database.
+        Postgresql = "postgresql",
+        /// SQLite database in a file, which Kea does not have.
+        Sqlite = "sqlite",
     }
 }
 

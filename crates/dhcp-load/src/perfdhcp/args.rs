@@ -300,24 +300,17 @@ pub(crate) enum MaxDrops {
     Percent(f64),
 }
 
-/// Value of `-e`: the type of leases that clients request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum LeaseType {
-    /// Addresses, in DHCPv6 as IA_NA
-    AddressOnly,
-    /// Delegated prefixes, as IA_PD
-    PrefixOnly,
-    /// An address and a delegated prefix in one message
-    AddressAndPrefix,
-}
-
-impl LeaseType {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::AddressOnly => "address-only",
-            Self::PrefixOnly => "prefix-only",
-            Self::AddressAndPrefix => "address-and-prefix",
-        }
+base::named! {
+    /// Value of `-e`: the type of leases that clients request. Names are the words of the option
+    /// `-e`.
+    #[derive(clap::ValueEnum)]
+    pub(crate) enum LeaseType {
+        /// Addresses, in DHCPv6 as IA_NA
+        AddressOnly = "address-only",
+        /// Delegated prefixes, as IA_PD
+        PrefixOnly = "prefix-only",
+        /// An address and a delegated prefix in one message
+        AddressAndPrefix = "address-and-prefix",
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use base::time::seconds;
+
 use super::args::{LeaseType, MaxDrops, PerfdhcpArgs, ThreadMode};
 use super::dialect::ExchangeKind;
 use super::persona::{DUID_MAX, Personas};
 use super::report::PerfdhcpReport;
 use super::run_addresses::RunAddresses;
-use crate::run::seconds;
 
 fn joined(octets: &[u8], between: &str) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(between)
@@ -108,7 +109,7 @@ pub(crate) fn after(args: &PerfdhcpArgs, report: &PerfdhcpReport) -> String {
         let _ = writeln!(text, "Server id: {}", server.replace(':', ""));
     }
     if args.shows('e') {
-        let _ = writeln!(text, "{}", report.loop_result.reason.text());
+        let _ = writeln!(text, "{}", report.loop_result.reason.words());
     }
     if args.shows('T') {
         templates(report, &mut text);

@@ -50,36 +50,23 @@ pub struct RunLimits {
     pub wait_ns: Option<u64>,
 }
 
-/// Reason why a run stopped sending requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SendingEndReason {
-    /// The run reached its length (`-p`).
-    Period,
-    /// The run reached its number of requests (`-n`).
-    Requests,
-    /// The run reached a number of overdue requests (`-D` with a number).
-    Drops,
-    /// The run reached a percentage of overdue requests (`-D` with a share).
-    DropsPercent,
-    /// A signal interrupted the process.
-    Interrupted,
-    /// All clients of an avalanche have begun their exchanges.
-    AllBegun,
-}
-
-impl SendingEndReason {
-    /// Returns the text of the reason for the diagnostics `-x e`.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Period => "reached test-period.",
-            Self::Requests => "Reached max requests limit.",
-            Self::Drops => "Reached maximum drops number.",
-            Self::DropsPercent => "Reached maximum percentage of drops.",
-            Self::Interrupted => "Interrupted",
-            Self::AllBegun => "All clients have begun.",
-        }
+base::worded! {
+    /// Reason why a run stopped sending requests. Words are those of the diagnostics `-x e`.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SendingEndReason {
+        /// The run reached its length (`-p`).
+        Period = "reached test-period.",
+        /// The run reached its number of requests (`-n`).
+        Requests = "Reached max requests limit.",
+        /// The run reached a number of overdue requests (`-D` with a number).
+        Drops = "Reached maximum drops number.",
+        /// The run reached a percentage of overdue requests (`-D` with a share).
+        DropsPercent = "Reached maximum percentage of drops.",
+        /// A signal interrupted the process.
+        Interrupted = "Interrupted",
+        /// All clients of an avalanche have begun their exchanges.
+        AllBegun = "All clients have begun.",
     }
 }
 

@@ -3,12 +3,11 @@
 
 use std::fmt::Write as _;
 
-use base::time::{NS_PER_MS, NS_PER_S};
+use base::time::{NS_PER_MS, NS_PER_S, seconds};
 use load::ExchangeClass;
 
 use super::account::ExchangeAccount;
 use super::dialect::ExchangeKind;
-use crate::run::seconds;
 
 /// Upper ends of the view's latency bands, in nanoseconds, with their names.
 const BANDS: [(u64, &str); 6] = [

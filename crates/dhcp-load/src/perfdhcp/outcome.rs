@@ -116,11 +116,7 @@ impl<R: LeasedResource> GeneratorOutcome<R> {
         done.sending_end_ns = done.sending_end_ns.max(its.sending_end_ns);
         done.end_ns = done.end_ns.max(its.end_ns);
         done.idle_turns += its.idle_turns;
-        done.sends.sent += its.sends.sent;
-        done.sends.refused += its.sends.refused;
-        done.sends.stalled += its.sends.stalled;
-        done.sends.ungrouped += its.sends.ungrouped;
-        done.sends.calls += its.sends.calls;
+        done.sends += its.sends;
         done.socket_drops += its.socket_drops;
         done.cpu_ns += its.cpu_ns;
     }

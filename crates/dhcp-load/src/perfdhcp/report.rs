@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use base::time::seconds;
 use load::{
     ExchangeClass, ExchangeLedger, GeneratorVerdict, Health, LATENCY_LIMIT_NS, LoadRate, LoadShape,
     hdr,
@@ -23,7 +24,6 @@ use super::trace::Trace;
 use super::traffic::{LinkCounts, RequestTraffic};
 use crate::fault::{ReplyFault, ServerRefusal};
 use crate::leases::{Conflict, LeaseSummary};
-use crate::run::seconds;
 
 #[cfg(test)]
 mod tests;
@@ -408,7 +408,7 @@ impl PerfdhcpReport {
             "version": env!("CARGO_PKG_VERSION"),
             "seed": self.seed,
             "settings": settings(args, addresses),
-            "ended": self.loop_result.reason.text(),
+            "ended": self.loop_result.reason.words(),
             "interrupted": self.loop_result.reason == SendingEndReason::Interrupted,
             "exchanges": self.exchanges(args),
             "leases": self.leases,

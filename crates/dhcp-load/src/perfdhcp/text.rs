@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use base::Histogram;
+use base::time::seconds;
 use load::ExchangeClass;
 use measure::record::samples_for;
 
@@ -13,7 +14,6 @@ use super::compat;
 use super::dialect::ExchangeKind;
 use super::report::PerfdhcpReport;
 use crate::fault::{ReplyFault, ServerRefusal};
-use crate::run::seconds;
 
 /// Formats a number with six significant digits, as C++ streams print it.
 pub(crate) fn general(value: f64) -> String {

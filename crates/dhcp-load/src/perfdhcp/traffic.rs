@@ -13,6 +13,8 @@ mod watch;
 
 pub use link::LinkCounts;
 
+use std::net::Ipv4Addr;
+
 use base::Random;
 use base::time::NS_PER_S;
 use load::{ExchangeClass, Outstanding, Throughput};
@@ -30,7 +32,7 @@ use super::rules::RequestRules;
 use super::trace::Trace;
 use crate::identities::ExchangeIdentities;
 use crate::leases::LeaseLog;
-use crate::population::OutgoingMessage;
+use crate::wire::{OutgoingMessage, ReceivedDatagram, Requests};
 
 /// Number of bits of a message's number that hold the kind of its request.
 const KIND_BITS: u32 = 3;
@@ -470,5 +472,28 @@ impl<D: Dialect> RequestTraffic<D> {
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.unsettled == 0
+    }
+}
+
+impl<D: Dialect> Requests for RequestTraffic<D> {
+    fn process_datagram(
+        &mut self,
+        now_ns: u64,
+        incoming: &ReceivedDatagram<'_>,
+        buffer: &mut [u8],
+    ) -> Option<OutgoingMessage> {
+        Self::process_datagram(self, now_ns, incoming, buffer)
+    }
+
+    fn record_sent(&mut self, name: u64, at_ns: u64) {
+        Self::record_sent(self, name, at_ns);
+    }
+
+    fn holder(&mut self, now_ns: u64, address: Ipv4Addr) -> Option<[u8; 6]> {
+        Self::holder(self, now_ns, address)
+    }
+
+    fn announcement(&mut self) -> Option<([u8; 6], Ipv4Addr)> {
+        Self::announcement(self)
     }
 }

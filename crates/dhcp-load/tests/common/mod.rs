@@ -10,10 +10,11 @@ use std::net::Ipv4Addr;
 use dhcp_load::Expect;
 use dhcp_load::identities::ExchangeIdentities;
 use dhcp_load::leases::{LeaseLog, LeaseSummary};
-use dhcp_load::population::{DhcpMessageTally, ExchangeTimeLimits, Population};
+use dhcp_load::population::{DhcpMessageTally, Population};
 use dhcp_load::protocol::DhcpLoadProtocol;
 use dhcp_load::v4::answer::kind;
 use dhcp_load::v4::protocol::RelayedMessages;
+use load::ExchangeTimeLimits;
 use load::{ExchangeClass, ExchangeLedger, LoadRate, Schedule, Timeline};
 
 pub(crate) const MS: u64 = 1_000_000;

@@ -1,9 +1,7 @@
 //! Reasons why a datagram is no DHCPv4 message. The peer causes them, so each is a small value to
 //! count, without a text.
 
-use crate::shared::reasons;
-
-reasons! {
+base::reasons! {
     /// Fault for which a datagram is refused as a DHCPv4 message.
     ///
     /// The criteria are Kea's, determined by tests of 2.2
@@ -42,17 +40,5 @@ reasons! {
         ClientFqdn = "client-fqdn",
         /// DHCPv4 option for domain names with other contents.
         DomainName = "domain-name",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn index_is_the_position_in_all() {
-        for (position, reason) in Malformed::ALL.into_iter().enumerate() {
-            assert_eq!(reason.index(), position);
-        }
     }
 }

@@ -1,8 +1,6 @@
 //! DHCPv4 message types: the values of option 53.
 
-use crate::shared::coded;
-
-coded! {
+base::coded! {
     first 1;
     /// DHCPv4 message type that is registered (IANA, "DHCP Message Type 53 Values").
     pub enum MessageType: u8 {

@@ -7,9 +7,8 @@ use core::net::Ipv6Addr;
 use base::ByteReader;
 
 use super::{Dhcp6OptionIterator, option};
-use crate::shared::named;
 
-named! {
+base::named! {
     /// Kind of a DHCPv6 identity association.
     pub enum IaKind {
         /// Identity association for addresses (option 3).

@@ -1,8 +1,6 @@
 //! DHCPv6 message types: the first byte of a message.
 
-use crate::shared::coded;
-
-coded! {
+base::coded! {
     first 1;
     /// DHCPv6 message type that is registered (IANA, "DHCPv6 Message Types").
     pub enum MessageType: u8 {

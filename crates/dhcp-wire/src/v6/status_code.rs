@@ -1,8 +1,6 @@
 //! DHCPv6 status codes: the first two bytes of option 13.
 
-use crate::shared::coded;
-
-coded! {
+base::coded! {
     first 0;
     /// DHCPv6 status code that is registered (IANA, "DHCPv6 Status Codes").
     pub enum StatusCode: u16 {

@@ -2,9 +2,8 @@
 //! of the configuration.
 
 use super::{Message, MessageType, option};
-use crate::shared::reasons;
 
-reasons! {
+base::reasons! {
     /// Violation of the rules for Client and Server Identifier (options 1 and 2) in a DHCPv6
     /// message of its type (RFC 9915 §16).
     pub enum Invalid {

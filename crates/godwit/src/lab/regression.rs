@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use dccp_tools::ToolError;
+use base::ToolError;
 use dccp_tools::regression::{RegressionProgress, RegressionTable, run_plan};
 use lab::runner::time::duration;
 use lab::{LabError, ProgressWriter, ResultFolder};

@@ -11,58 +11,38 @@ use serde::{Deserialize, Serialize};
 use super::{Comparison, ServerComparison};
 use crate::statistics::RatioInterval;
 
-/// Verdict of the gate on one figure: whether the second result is worse by more than the margin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GateVerdict {
-    /// The whole interval of the ratio is within the margin: no loss beyond it.
-    Held,
-    /// The interval of the ratio reaches across the margin, or the ratio has no interval.
-    #[default]
-    Undecided,
-    /// The whole interval of the ratio is beyond the margin: the second result is worse.
-    Regressed,
-}
-
-impl GateVerdict {
-    /// Returns the verdict as a text for people.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Undecided => "undecided",
-            Self::Regressed => "regressed",
-        }
+base::worded! {
+    /// Verdict of the gate on one figure: whether the second result is worse by more than the
+    /// margin.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum GateVerdict {
+        /// The whole interval of the ratio is within the margin: no loss beyond it.
+        Held = "held",
+        /// The interval of the ratio reaches across the margin, or the ratio has no interval.
+        #[default]
+        Undecided = "undecided",
+        /// The whole interval of the ratio is beyond the margin: the second result is worse.
+        Regressed = "regressed",
     }
 }
 
-/// Kind of a figure that the gate judges.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GateFigure {
-    /// Highest rate of a server, in leases per second.
-    #[default]
-    Rate,
-    /// Highest rate of a server as a share of the rate of the limit responder, a program that
-    /// returns every datagram.
-    ShareOfLimit,
-    /// Leases per processor second of a server.
-    PerCpuSecond,
-    /// Leases per processor second of a server as a share of those of the limit responder, a
-    /// program that returns every datagram.
-    PerCpuShareOfLimit,
-}
-
-impl GateFigure {
-    /// Returns the name of the judged figure for people.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Rate => "highest rate",
-            Self::ShareOfLimit => "highest rate as share of the limit responder's",
-            Self::PerCpuSecond => "per CPU-second",
-            Self::PerCpuShareOfLimit => "per CPU-second as share of the limit responder's",
-        }
+base::worded! {
+    /// Kind of a figure that the gate judges.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum GateFigure {
+        /// Highest rate of a server, in leases per second.
+        #[default]
+        Rate = "highest rate",
+        /// Highest rate of a server as a share of the rate of the limit responder, a program that
+        /// returns every datagram.
+        ShareOfLimit = "highest rate as share of the limit responder's",
+        /// Leases per processor second of a server.
+        PerCpuSecond = "per CPU-second",
+        /// Leases per processor second of a server as a share of those of the limit responder, a
+        /// program that returns every datagram.
+        PerCpuShareOfLimit = "per CPU-second as share of the limit responder's",
     }
 }
 

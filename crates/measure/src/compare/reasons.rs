@@ -32,46 +32,33 @@ const FREE_KEYS: [&str; 6] = ["title", "headline", "servers", "seed", "time_budg
 /// trials of their own.
 const FREE_TABLE: &str = "profile.";
 
-/// Kind of a reason why two results may not be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReasonKind {
-    /// Plans of the two results that differ in settings that decide figures.
-    Plan,
-    /// Messages that reached a server in groups (UDP segmentation) in one result and one by one in
-    /// the other, or in an unknown way.
-    Segmentation,
-    /// Machines of the two results that differ in processors, kernel, memory, hypervisor, topology
-    /// or kernel settings.
-    Machine,
-    /// Versions of the lab and its generator that differ between the two results.
-    Tool,
-    /// Way of a server to make leases durable that differs between the two results.
-    Durability,
-    /// Server whose figures differed too much between the rounds of one result.
-    Noise,
-    /// Hypervisor that took too much processor time, or unequal shares of it in the two results.
-    Steal,
-    /// Rate of the limit responder (the most that kernel and generator can do) that differs too
-    /// much between the two results.
-    Limit,
-    /// Data that the comparison needs and a result does not have.
-    MissingData,
-}
-
-impl ReasonKind {
-    /// All kinds of reasons against a comparison, each once.
-    pub const ALL: [Self; 9] = [
-        Self::Plan,
-        Self::Segmentation,
-        Self::Machine,
-        Self::Tool,
-        Self::Durability,
-        Self::Noise,
-        Self::Steal,
-        Self::Limit,
-        Self::MissingData,
-    ];
+base::recorded! {
+    /// Kind of a reason why two results may not be compared.
+    #[derive(Serialize, Deserialize)]
+    pub enum ReasonKind {
+        /// Plans of the two results that differ in settings that decide figures.
+        Plan = "plan",
+        /// Messages that reached a server in groups (UDP segmentation) in one result and one by one
+        /// in the other, or in an unknown way.
+        Segmentation = "segmentation",
+        /// Machines of the two results that differ in processors, kernel, memory, hypervisor,
+        /// topology or kernel settings.
+        Machine = "machine",
+        /// Versions of the lab and its generator that differ between the two results.
+        Tool = "tool",
+        /// Way of a server to make leases durable that differs between the two results.
+        Durability = "durability",
+        /// Server whose figures differed too much between the rounds of one result.
+        Noise = "noise",
+        /// Hypervisor that took too much processor time, or unequal shares of it in the two
+        /// results.
+        Steal = "steal",
+        /// Rate of the limit responder (the most that kernel and generator can do) that differs too
+        /// much between the two results.
+        Limit = "limit",
+        /// Data that the comparison needs and a result does not have.
+        MissingData = "missing-data",
+    }
 }
 
 /// Reason why two results may not be compared, with its explanation.

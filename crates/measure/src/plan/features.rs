@@ -5,276 +5,151 @@ use serde::{Deserialize, Serialize};
 
 use super::{Plan, ServerDurability};
 
-/// Feature of a DHCP server's configuration, or of its clients' requests, whose cost is measured
-/// against another feature.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ServerFeature {
-    /// Configuration of one subnet with one pool.
-    #[default]
-    Plain,
-    /// Configuration with a hundred client classes without tests.
-    EmptyClasses,
-    /// Configuration with a hundred client classes whose tests compare an option with a text.
-    SimpleClasses,
-    /// Configuration with one client class that enumerates a thousand hardware addresses (DHCPv6:
-    /// DUIDs) with `or`.
-    OredAddresses,
-    /// Configuration with a million reservations, among them those of all clients, looked up by
-    /// every type of identifier in `host-reservation-identifiers`.
-    Reservations,
-    /// Configuration with a million reservations as in `Reservations`, with
-    /// `reservations-in-subnet` false, so that the server looks up none.
-    ReservationsOff,
-    /// Configuration with a million reservations of clients that never come, so that every lookup
-    /// fails.
-    ReservationsOfOthers,
-    /// Configuration with reservations as in `Reservations`, looked up by one type of identifier in
-    /// `host-reservation-identifiers`: hardware address (DHCPv6: DUID).
-    ReservationsByOne,
-    /// Configuration with reservations as in `Reservations`, and with `reservations-out-of-pool`:
-    /// all reserved addresses are outside of the pools.
-    ReservationsOutOfPool,
-    /// Configuration with reservations as in `Reservations`, for the whole server
-    /// (`reservations-global`) instead of a subnet.
-    ReservationsGlobal,
-    /// Configuration with reservations as in `ReservationsGlobal`, looked up before the server
-    /// chooses the subnet (`early-global-reservations-lookup`).
-    ReservationsEarlyGlobal,
-    /// Configuration in which the server does not write leases to a file (`persist` of
-    /// `lease-database` is false).
-    NotPersisted,
-    /// Configuration with log severity INFO: the server writes a line for each event of each
-    /// client.
-    LogInfo,
-    /// Configuration with log severity DEBUG and `debuglevel` 99: the server logs every detail.
-    LogDebug,
-    /// Configuration of ten thousand subnets, from which clients come in turn.
-    ManySubnets,
-    /// Configuration of ten thousand subnets as in `ManySubnets`, while one HTTP client sends the
-    /// command `statistic-get-all` ten times a second (Godwit only).
-    PolledSubnets,
-    /// Configuration of a hundred shared networks of fifty subnets each, from which clients come in
-    /// turn.
-    SharedNetworks,
-    /// Configuration of two worker threads instead of one, on the one processor that servers have:
-    /// the cost of competition between threads for data that a message needs (Godwit only).
-    TwoThreads,
-    /// Configuration of four worker threads on one processor, as in `TwoThreads` (Godwit only).
-    FourThreads,
-    /// Configuration of `Plain` with perfdhcp as the generator, for the comparison of generators
-    /// (Godwit only, DHCPv4 only).
-    Perfdhcp,
-    /// Datagrams received and sent in groups where the kernel joins them (UDP segmentation; Godwit
-    /// only): not comparable with a server or limit responder that receives datagrams one by one.
-    Segmentation,
-    /// Store with a million leases of clients that never come, present from the beginning.
-    MillionLeases,
-    /// Store with ten million leases of clients that never come, for the memory that they take
-    /// (Godwit only).
-    TenMillionLeases,
-    /// Clients that send every message to the server twice.
-    Chatty,
-    /// Clients that send every message twice, as in `Chatty`, to a server with lease caching:
-    /// `cache-threshold` is 0.25, so it does not renew a lease in the first quarter of its
-    /// lifetime.
-    ChattyCached,
-    /// Clients that renew their lease at once: three requests and replies per exchange instead of
-    /// two.
-    Renewals,
-    /// Clients that release their lease as soon as they have it (DHCPv4 only).
-    Releases,
-    /// Packet queue of 4 packets for all threads of Kea (`packet-queue-size`; Kea with several
-    /// threads only).
-    #[serde(rename = "queue-4")]
-    Queue4,
-    /// Packet queue of 28 packets for all threads of Kea (`packet-queue-size`), which Kea's manual
-    /// found best for memfile.
-    #[serde(rename = "queue-28")]
-    Queue28,
-    /// Packet queue of 112 packets for all threads of Kea (`packet-queue-size`; Kea with several
-    /// threads only).
-    #[serde(rename = "queue-112")]
-    Queue112,
-    /// Packet queue of 448 packets for all threads of Kea (`packet-queue-size`; Kea with several
-    /// threads only).
-    #[serde(rename = "queue-448")]
-    Queue448,
-    /// Packet queue of 1,792 packets for all threads of Kea (`packet-queue-size`; Kea with several
-    /// threads only).
-    #[serde(rename = "queue-1792")]
-    Queue1792,
-    /// Receive buffers of 64 KiB of the kernel's memory at the server's UDP sockets.
-    #[serde(rename = "buffer-64-kib")]
-    Buffer64Kib,
-    /// Receive buffers of 208 KiB at the server's sockets, the kernel's default for sockets that
-    /// set no size.
-    #[serde(rename = "buffer-208-kib")]
-    Buffer208Kib,
-    /// Receive buffers of 1 MiB of the kernel's memory at the server's sockets.
-    #[serde(rename = "buffer-1-mib")]
-    Buffer1Mib,
-    /// Receive buffers of 4 MiB of the kernel's memory at the server's sockets.
-    #[serde(rename = "buffer-4-mib")]
-    Buffer4Mib,
-    /// Receive buffers of 16 MiB of the kernel's memory at the server's sockets.
-    #[serde(rename = "buffer-16-mib")]
-    Buffer16Mib,
-    /// Queueing discipline `pfifo`: 16 packets, first in first out, for packets that leave the
-    /// generator or the server over the link between them.
-    #[serde(rename = "qdisc-pfifo-16")]
-    QdiscPfifo16,
-    /// Queueing discipline `pfifo`: 1,000 packets, first in first out, at both ends of the link
-    /// between generator and server.
-    #[serde(rename = "qdisc-pfifo-1000")]
-    QdiscPfifo1000,
-    /// Queueing discipline `pfifo_fast`: three queues, first in first out, by priority, the default
-    /// of interfaces with a queue of their own.
-    QdiscPfifoFast,
-    /// Queueing discipline `sfq` (stochastic fairness queueing) at both ends of the link between
-    /// generator and server.
-    QdiscSfq,
-    /// Queueing discipline `fq` (fair queueing with pacing) at both ends of the link between
-    /// generator and server.
-    QdiscFq,
-    /// Queueing discipline `fq_codel` (fair queueing with controlled delay) at both ends of the
-    /// link between generator and server.
-    QdiscFqCodel,
-    /// Queueing discipline `cake` (common applications kept enhanced) at both ends of the link
-    /// between generator and server.
-    QdiscCake,
-    /// Address pool of which half is in use all the time: every client releases its lease.
-    #[serde(rename = "pool-50")]
-    Pool50,
-    /// Address pool of which 90 % is in use all the time: every client releases its lease.
-    #[serde(rename = "pool-90")]
-    Pool90,
-    /// Address pool of which 96 % is in use all the time: every client releases its lease.
-    #[serde(rename = "pool-96")]
-    Pool96,
-    /// Address pool of which 99 % is in use all the time: every client releases its lease.
-    #[serde(rename = "pool-99")]
-    Pool99,
-    /// Address pool of which 99.9 % is in use all the time: every client releases its lease.
-    #[serde(rename = "pool-99-9")]
-    Pool99_9,
-    /// Address pool of which 99.99 % is in use all the time: every client releases its lease.
-    #[serde(rename = "pool-99-99")]
-    Pool99_99,
+base::recorded! {
+    /// Feature of a DHCP server's configuration, or of its clients' requests, whose cost is
+    /// measured against another feature. Names are words of plans and of the names of the result
+    /// table's lines.
+    #[derive(Default, Serialize, Deserialize)]
+    pub enum ServerFeature {
+        /// Configuration of one subnet with one pool.
+        #[default]
+        Plain = "plain",
+        /// Configuration with a hundred client classes without tests.
+        EmptyClasses = "empty-classes",
+        /// Configuration with a hundred client classes whose tests compare an option with a text.
+        SimpleClasses = "simple-classes",
+        /// Configuration with one client class that enumerates a thousand hardware addresses
+        /// (DHCPv6: DUIDs) with `or`.
+        OredAddresses = "ored-addresses",
+        /// Configuration with a million reservations, among them those of all clients, looked up by
+        /// every type of identifier in `host-reservation-identifiers`.
+        Reservations = "reservations",
+        /// Configuration with a million reservations as in `Reservations`, with
+        /// `reservations-in-subnet` false, so that the server looks up none.
+        ReservationsOff = "reservations-off",
+        /// Configuration with a million reservations of clients that never come, so that every
+        /// lookup fails.
+        ReservationsOfOthers = "reservations-of-others",
+        /// Configuration with reservations as in `Reservations`, looked up by one type of
+        /// identifier in `host-reservation-identifiers`: hardware address (DHCPv6: DUID).
+        ReservationsByOne = "reservations-by-one",
+        /// Configuration with reservations as in `Reservations`, and with
+        /// `reservations-out-of-pool`: all reserved addresses are outside of the pools.
+        ReservationsOutOfPool = "reservations-out-of-pool",
+        /// Configuration with reservations as in `Reservations`, for the whole server
+        /// (`reservations-global`) instead of a subnet.
+        ReservationsGlobal = "reservations-global",
+        /// Configuration with reservations as in `ReservationsGlobal`, looked up before the server
+        /// chooses the subnet (`early-global-reservations-lookup`).
+        ReservationsEarlyGlobal = "reservations-early-global",
+        /// Configuration in which the server does not write leases to a file (`persist` of
+        /// `lease-database` is false).
+        NotPersisted = "not-persisted",
+        /// Configuration with log severity INFO: the server writes a line for each event of each
+        /// client.
+        LogInfo = "log-info",
+        /// Configuration with log severity DEBUG and `debuglevel` 99: the server logs every detail.
+        LogDebug = "log-debug",
+        /// Configuration of ten thousand subnets, from which clients come in turn.
+        ManySubnets = "many-subnets",
+        /// Configuration of ten thousand subnets as in `ManySubnets`, while one HTTP client sends
+        /// the command `statistic-get-all` ten times a second (Godwit only).
+        PolledSubnets = "polled-subnets",
+        /// Configuration of a hundred shared networks of fifty subnets each, from which clients
+        /// come in turn.
+        SharedNetworks = "shared-networks",
+        /// Configuration of two worker threads instead of one, on the one processor that servers
+        /// have: the cost of competition between threads for data that a message needs (Godwit
+        /// only).
+        TwoThreads = "two-threads",
+        /// Configuration of four worker threads on one processor, as in `TwoThreads` (Godwit only).
+        FourThreads = "four-threads",
+        /// Configuration of `Plain` with perfdhcp as the generator, for the comparison of
+        /// generators (Godwit only, DHCPv4 only).
+        Perfdhcp = "perfdhcp",
+        /// Datagrams received and sent in groups where the kernel joins them (UDP segmentation;
+        /// Godwit only): not comparable with a server or limit responder that receives datagrams
+        /// one by one.
+        Segmentation = "segmentation",
+        /// Store with a million leases of clients that never come, present from the beginning.
+        MillionLeases = "million-leases",
+        /// Store with ten million leases of clients that never come, for the memory that they take
+        /// (Godwit only).
+        TenMillionLeases = "ten-million-leases",
+        /// Clients that send every message to the server twice.
+        Chatty = "chatty",
+        /// Clients that send every message twice, as in `Chatty`, to a server with lease caching:
+        /// `cache-threshold` is 0.25, so it does not renew a lease in the first quarter of its
+        /// lifetime.
+        ChattyCached = "chatty-cached",
+        /// Clients that renew their lease at once: three requests and replies per exchange instead
+        /// of two.
+        Renewals = "renewals",
+        /// Clients that release their lease as soon as they have it (DHCPv4 only).
+        Releases = "releases",
+        /// Packet queue of 4 packets for all threads of Kea (`packet-queue-size`; Kea with several
+        /// threads only).
+        Queue4 = "queue-4",
+        /// Packet queue of 28 packets for all threads of Kea (`packet-queue-size`), which Kea's
+        /// manual found best for memfile.
+        Queue28 = "queue-28",
+        /// Packet queue of 112 packets for all threads of Kea (`packet-queue-size`; Kea with
+        /// several threads only).
+        Queue112 = "queue-112",
+        /// Packet queue of 448 packets for all threads of Kea (`packet-queue-size`; Kea with
+        /// several threads only).
+        Queue448 = "queue-448",
+        /// Packet queue of 1,792 packets for all threads of Kea (`packet-queue-size`; Kea with
+        /// several threads only).
+        Queue1792 = "queue-1792",
+        /// Receive buffers of 64 KiB of the kernel's memory at the server's UDP sockets.
+        Buffer64Kib = "buffer-64-kib",
+        /// Receive buffers of 208 KiB at the server's sockets, the kernel's default for sockets
+        /// that set no size.
+        Buffer208Kib = "buffer-208-kib",
+        /// Receive buffers of 1 MiB of the kernel's memory at the server's sockets.
+        Buffer1Mib = "buffer-1-mib",
+        /// Receive buffers of 4 MiB of the kernel's memory at the server's sockets.
+        Buffer4Mib = "buffer-4-mib",
+        /// Receive buffers of 16 MiB of the kernel's memory at the server's sockets.
+        Buffer16Mib = "buffer-16-mib",
+        /// Queueing discipline `pfifo`: 16 packets, first in first out, for packets that leave the
+        /// generator or the server over the link between them.
+        QdiscPfifo16 = "qdisc-pfifo-16",
+        /// Queueing discipline `pfifo`: 1,000 packets, first in first out, at both ends of the link
+        /// between generator and server.
+        QdiscPfifo1000 = "qdisc-pfifo-1000",
+        /// Queueing discipline `pfifo_fast`: three queues, first in first out, by priority, the
+        /// default of interfaces with a queue of their own.
+        QdiscPfifoFast = "qdisc-pfifo-fast",
+        /// Queueing discipline `sfq` (stochastic fairness queueing) at both ends of the link
+        /// between generator and server.
+        QdiscSfq = "qdisc-sfq",
+        /// Queueing discipline `fq` (fair queueing with pacing) at both ends of the link between
+        /// generator and server.
+        QdiscFq = "qdisc-fq",
+        /// Queueing discipline `fq_codel` (fair queueing with controlled delay) at both ends of the
+        /// link between generator and server.
+        QdiscFqCodel = "qdisc-fq-codel",
+        /// Queueing discipline `cake` (common applications kept enhanced) at both ends of the link
+        /// between generator and server.
+        QdiscCake = "qdisc-cake",
+        /// Address pool of which half is in use all the time: every client releases its lease.
+        Pool50 = "pool-50",
+        /// Address pool of which 90 % is in use all the time: every client releases its lease.
+        Pool90 = "pool-90",
+        /// Address pool of which 96 % is in use all the time: every client releases its lease.
+        Pool96 = "pool-96",
+        /// Address pool of which 99 % is in use all the time: every client releases its lease.
+        Pool99 = "pool-99",
+        /// Address pool of which 99.9 % is in use all the time: every client releases its lease.
+        Pool99_9 = "pool-99-9",
+        /// Address pool of which 99.99 % is in use all the time: every client releases its lease.
+        Pool99_99 = "pool-99-99",
+    }
 }
 
 impl ServerFeature {
-    /// All features that a plan can measure.
-    pub const ALL: [Self; 50] = [
-        Self::Plain,
-        Self::EmptyClasses,
-        Self::SimpleClasses,
-        Self::OredAddresses,
-        Self::Reservations,
-        Self::ReservationsOff,
-        Self::ReservationsOfOthers,
-        Self::ReservationsByOne,
-        Self::ReservationsOutOfPool,
-        Self::ReservationsGlobal,
-        Self::ReservationsEarlyGlobal,
-        Self::NotPersisted,
-        Self::LogInfo,
-        Self::LogDebug,
-        Self::ManySubnets,
-        Self::PolledSubnets,
-        Self::SharedNetworks,
-        Self::TwoThreads,
-        Self::FourThreads,
-        Self::Perfdhcp,
-        Self::Segmentation,
-        Self::MillionLeases,
-        Self::TenMillionLeases,
-        Self::Chatty,
-        Self::ChattyCached,
-        Self::Renewals,
-        Self::Releases,
-        Self::Queue4,
-        Self::Queue28,
-        Self::Queue112,
-        Self::Queue448,
-        Self::Queue1792,
-        Self::Buffer64Kib,
-        Self::Buffer208Kib,
-        Self::Buffer1Mib,
-        Self::Buffer4Mib,
-        Self::Buffer16Mib,
-        Self::QdiscPfifo16,
-        Self::QdiscPfifo1000,
-        Self::QdiscPfifoFast,
-        Self::QdiscSfq,
-        Self::QdiscFq,
-        Self::QdiscFqCodel,
-        Self::QdiscCake,
-        Self::Pool50,
-        Self::Pool90,
-        Self::Pool96,
-        Self::Pool99,
-        Self::Pool99_9,
-        Self::Pool99_99,
-    ];
-
-    /// Returns the feature's word in plans and in the names of the result table's lines.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::EmptyClasses => "empty-classes",
-            Self::SimpleClasses => "simple-classes",
-            Self::OredAddresses => "ored-addresses",
-            Self::Reservations => "reservations",
-            Self::ReservationsOff => "reservations-off",
-            Self::ReservationsOfOthers => "reservations-of-others",
-            Self::ReservationsByOne => "reservations-by-one",
-            Self::ReservationsOutOfPool => "reservations-out-of-pool",
-            Self::ReservationsGlobal => "reservations-global",
-            Self::ReservationsEarlyGlobal => "reservations-early-global",
-            Self::NotPersisted => "not-persisted",
-            Self::LogInfo => "log-info",
-            Self::LogDebug => "log-debug",
-            Self::ManySubnets => "many-subnets",
-            Self::PolledSubnets => "polled-subnets",
-            Self::SharedNetworks => "shared-networks",
-            Self::TwoThreads => "two-threads",
-            Self::FourThreads => "four-threads",
-            Self::Perfdhcp => "perfdhcp",
-            Self::Segmentation => "segmentation",
-            Self::MillionLeases => "million-leases",
-            Self::TenMillionLeases => "ten-million-leases",
-            Self::Chatty => "chatty",
-            Self::ChattyCached => "chatty-cached",
-            Self::Renewals => "renewals",
-            Self::Releases => "releases",
-            Self::Queue4 => "queue-4",
-            Self::Queue28 => "queue-28",
-            Self::Queue112 => "queue-112",
-            Self::Queue448 => "queue-448",
-            Self::Queue1792 => "queue-1792",
-            Self::Buffer64Kib => "buffer-64-kib",
-            Self::Buffer208Kib => "buffer-208-kib",
-            Self::Buffer1Mib => "buffer-1-mib",
-            Self::Buffer4Mib => "buffer-4-mib",
-            Self::Buffer16Mib => "buffer-16-mib",
-            Self::QdiscPfifo16 => "qdisc-pfifo-16",
-            Self::QdiscPfifo1000 => "qdisc-pfifo-1000",
-            Self::QdiscPfifoFast => "qdisc-pfifo-fast",
-            Self::QdiscSfq => "qdisc-sfq",
-            Self::QdiscFq => "qdisc-fq",
-            Self::QdiscFqCodel => "qdisc-fq-codel",
-            Self::QdiscCake => "qdisc-cake",
-            Self::Pool50 => "pool-50",
-            Self::Pool90 => "pool-90",
-            Self::Pool96 => "pool-96",
-            Self::Pool99 => "pool-99",
-            Self::Pool99_9 => "pool-99-9",
-            Self::Pool99_99 => "pool-99-99",
-        }
-    }
-
     /// Returns true if the lab measures the feature with Godwit alone.
     #[must_use]
     pub const fn is_godwit_only(self) -> bool {
@@ -305,29 +180,17 @@ impl ServerFeature {
     /// has the size that is best for its lease store. A plan's line with a size measures only Kea,
     /// with several threads.
     #[must_use]
-    pub const fn queue_packets(self) -> Option<u32> {
-        match self {
-            Self::Queue4 => Some(4),
-            Self::Queue28 => Some(28),
-            Self::Queue112 => Some(112),
-            Self::Queue448 => Some(448),
-            Self::Queue1792 => Some(1_792),
-            _ => None,
-        }
+    pub fn queue_packets(self) -> Option<u32> {
+        self.name().strip_prefix("queue-")?.parse().ok()
     }
 
     /// Returns the size of the receive buffer of each socket of the server, in bytes of the
     /// kernel's memory; `None` for the server's own setting.
     #[must_use]
-    pub const fn receive_buffer_bytes(self) -> Option<u32> {
-        match self {
-            Self::Buffer64Kib => Some(64 << 10),
-            Self::Buffer208Kib => Some(208 << 10),
-            Self::Buffer1Mib => Some(1 << 20),
-            Self::Buffer4Mib => Some(4 << 20),
-            Self::Buffer16Mib => Some(16 << 20),
-            _ => None,
-        }
+    pub fn receive_buffer_bytes(self) -> Option<u32> {
+        let (size, unit) = self.name().strip_prefix("buffer-")?.split_once('-')?;
+        let shift = if unit == "kib" { 10 } else { 20 };
+        size.parse::<u32>().ok().map(|size| size << shift)
     }
 
     /// Returns the queueing discipline at both ends of the link between generator and server, in
@@ -491,6 +354,16 @@ mod tests {
             let text = serde_json::to_string(&feature).unwrap();
             assert_eq!(text, format!("\"{}\"", feature.name()));
         }
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_names() {
+        let queues = ServerFeature::ALL.into_iter().filter_map(ServerFeature::queue_packets);
+        assert_eq!(queues.collect::<Vec<_>>(), [4, 28, 112, 448, 1_792]);
+        let buffers =
+            ServerFeature::ALL.into_iter().filter_map(ServerFeature::receive_buffer_bytes);
+        let sizes = [64 << 10, 208 << 10, 1 << 20, 4 << 20, 16 << 20];
+        assert_eq!(buffers.collect::<Vec<_>>(), sizes);
     }
 
     #[test]

@@ -2,62 +2,34 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Figure of the servers that the report of a plan shows first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Headline {
-    /// Highest rate at which a server meets the plan's criterion (the largest share of missed
-    /// exchanges), in exchanges per second.
-    #[default]
-    HighestRate,
-    /// Time from the start of a server to its first answer, in seconds.
-    StartUp,
-    /// Resident memory of a server when it answers for the first time, in bytes.
-    StartMemory,
-    /// Time until all clients that came at once have a lease, in seconds.
-    Avalanche,
-    /// Exchanges that a server completed at the highest load offered, over its highest rate.
-    Goodput,
-    /// Latency that 99 % of the exchanges do not exceed at half of the server's highest rate.
-    LatencyAtHalf,
-    /// Exchanges per second in which the generator's processor was busy.
-    ExchangesPerGeneratorCpuSecond,
-    /// Time from the end of a database server to the first lease after its restart, in seconds.
-    DatabaseRestart,
-    /// Addresses of a used-up pool that clients got as leases.
-    PoolUsed,
+base::recorded! {
+    /// Figure of the servers that the report of a plan shows first. Names are words of plans.
+    #[derive(Default, Serialize, Deserialize)]
+    pub enum Headline {
+        /// Highest rate at which a server meets the plan's criterion (the largest share of missed
+        /// exchanges), in exchanges per second.
+        #[default]
+        HighestRate = "highest-rate",
+        /// Time from the start of a server to its first answer, in seconds.
+        StartUp = "start-up",
+        /// Resident memory of a server when it answers for the first time, in bytes.
+        StartMemory = "start-memory",
+        /// Time until all clients that came at once have a lease, in seconds.
+        Avalanche = "avalanche",
+        /// Exchanges that a server completed at the highest load offered, over its highest rate.
+        Goodput = "goodput",
+        /// Latency that 99 % of the exchanges do not exceed at half of the server's highest rate.
+        LatencyAtHalf = "latency-at-half",
+        /// Exchanges per second in which the generator's processor was busy.
+        ExchangesPerGeneratorCpuSecond = "exchanges-per-generator-cpu-second",
+        /// Time from the end of a database server to the first lease after its restart, in seconds.
+        DatabaseRestart = "database-restart",
+        /// Addresses of a used-up pool that clients got as leases.
+        PoolUsed = "pool-used",
+    }
 }
 
 impl Headline {
-    /// All headline figures of plans.
-    pub const ALL: [Self; 9] = [
-        Self::HighestRate,
-        Self::StartUp,
-        Self::StartMemory,
-        Self::Avalanche,
-        Self::Goodput,
-        Self::LatencyAtHalf,
-        Self::ExchangesPerGeneratorCpuSecond,
-        Self::DatabaseRestart,
-        Self::PoolUsed,
-    ];
-
-    /// Returns the headline figure's word in plans.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::HighestRate => "highest-rate",
-            Self::StartUp => "start-up",
-            Self::StartMemory => "start-memory",
-            Self::Avalanche => "avalanche",
-            Self::Goodput => "goodput",
-            Self::LatencyAtHalf => "latency-at-half",
-            Self::ExchangesPerGeneratorCpuSecond => "exchanges-per-generator-cpu-second",
-            Self::DatabaseRestart => "database-restart",
-            Self::PoolUsed => "pool-used",
-        }
-    }
-
     /// Returns the headline figure's name for people, as a heading.
     #[must_use]
     pub const fn words(self) -> &'static str {

@@ -89,30 +89,22 @@ pub struct Plan {
     pub void: VoidRules,
 }
 
-/// Protocol that a plan can measure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MeasuredProtocol {
-    /// DHCPv4: whole DISCOVER-OFFER-REQUEST-ACK exchanges through a relay agent.
-    #[default]
-    Dhcp4,
-    /// DHCPv6: whole SOLICIT-ADVERTISE-REQUEST-REPLY exchanges through a relay agent.
-    Dhcp6,
-    /// DNS over UDP: an exchange is a query and its answer.
-    Dns,
+base::recorded! {
+    /// Protocol that a plan can measure. Names are words of plans and of the generator's command
+    /// line.
+    #[derive(Default, Serialize, Deserialize)]
+    pub enum MeasuredProtocol {
+        /// DHCPv4: whole DISCOVER-OFFER-REQUEST-ACK exchanges through a relay agent.
+        #[default]
+        Dhcp4 = "dhcp4",
+        /// DHCPv6: whole SOLICIT-ADVERTISE-REQUEST-REPLY exchanges through a relay agent.
+        Dhcp6 = "dhcp6",
+        /// DNS over UDP: an exchange is a query and its answer.
+        Dns = "dns",
+    }
 }
 
 impl MeasuredProtocol {
-    /// Returns the protocol's word in plans and on the generator's command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dhcp4 => "dhcp4",
-            Self::Dhcp6 => "dhcp6",
-            Self::Dns => "dns",
-        }
-    }
-
     /// Returns the names of the messages of an exchange in their order, for people; at least two.
     #[must_use]
     pub const fn messages(self) -> &'static [&'static str] {
@@ -300,33 +292,22 @@ pub struct ServerPlan {
     pub features: Vec<ServerFeature>,
 }
 
-/// Durability of Godwit's leases: the time at which a lease is on the disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ServerDurability {
-    /// Lease written to the file without a flush to the disk before the reply, as Kea does.
-    #[default]
-    None,
-    /// Lease written to the file, which is flushed to the disk at intervals.
-    Interval,
-    /// Lease flushed to the disk before its reply leaves the server.
-    Always,
+base::recorded! {
+    /// Durability of Godwit's leases: the time at which a lease is on the disk. Names are words of
+    /// plans and of Godwit's configuration.
+    #[derive(Default, Serialize, Deserialize)]
+    pub enum ServerDurability {
+        /// Lease written to the file without a flush to the disk before the reply, as Kea does.
+        #[default]
+        None = "none",
+        /// Lease written to the file, which is flushed to the disk at intervals.
+        Interval = "interval",
+        /// Lease flushed to the disk before its reply leaves the server.
+        Always = "always",
+    }
 }
 
 impl ServerDurability {
-    /// Returns the durability's word in plans and in Godwit's configuration.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Interval => "interval",
-            Self::Always => "always",
-        }
-    }
-
-    /// All durabilities of Godwit, from the weakest to the strongest.
-    const ALL: [Self; 3] = [Self::None, Self::Interval, Self::Always];
-
     /// Returns the ending of the name of any of Godwit's lines in the result table: empty for
     /// `always`, Godwit's own default, else `-none` or `-interval`.
     #[must_use]

@@ -58,27 +58,20 @@ impl ProfileEvent {
     }
 }
 
-/// Method by which `perf` finds the callers of a function.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CallGraph {
-    /// Copy of the stack, unwound by the tables that every program has for exceptions.
-    #[default]
-    Dwarf,
-    /// Frame pointer: a register that each function must save; most packages are built without.
-    FramePointer,
+base::named! {
+    /// Method by which `perf` finds the callers of a function. Names are for people.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum CallGraph {
+        /// Copy of the stack, unwound by the tables that every program has for exceptions.
+        #[default]
+        Dwarf = "DWARF",
+        /// Frame pointer: a register that each function must save; most packages are built without.
+        FramePointer = "frame pointers",
+    }
 }
 
 impl CallGraph {
-    /// Returns the name of the method that finds callers, for people.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dwarf => "DWARF",
-            Self::FramePointer => "frame pointers",
-        }
-    }
-
     /// Returns the method's word after `perf record --call-graph`. The kernel copies 8 KiB of the
     /// stack, which is also perf's default.
     #[must_use]

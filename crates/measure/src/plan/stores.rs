@@ -5,40 +5,25 @@ use serde::{Deserialize, Serialize};
 use super::{Plan, ServerDurability};
 use crate::record::Purpose;
 
-/// Store in which a server keeps its leases; the words are those of Kea's `type` in
-/// `lease-database`, and `sqlite`, which Kea does not have.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum LeaseStoreKind {
-    /// Leases in the server's memory, with a lease file.
-    #[default]
-    Memfile,
-    /// Leases in a MariaDB or MySQL database.
-    Mysql,
-    /// Leases in a PostgreSQL database.
-    Postgresql,
-    /// Leases in an SQLite file.
-    Sqlite,
+base::recorded! {
+    /// Store in which a server keeps its leases; the words are those of Kea's `type` in
+    /// `lease-database`, and `sqlite`, which Kea does not have. Names are words of plans, of
+    /// configurations and of the names of the result table's lines.
+    #[derive(Default, Serialize, Deserialize)]
+    pub enum LeaseStoreKind {
+        /// Leases in the server's memory, with a lease file.
+        #[default]
+        Memfile = "memfile",
+        /// Leases in a MariaDB or MySQL database.
+        Mysql = "mysql",
+        /// Leases in a PostgreSQL database.
+        Postgresql = "postgresql",
+        /// Leases in an SQLite file.
+        Sqlite = "sqlite",
+    }
 }
 
 impl LeaseStoreKind {
-    /// All stores of leases that a plan can measure, each once.
-    pub const ALL: [Self; 4] = [Self::Memfile, Self::Mysql, Self::Postgresql, Self::Sqlite];
-
-    /// Returns the store's word in plans, in configurations and in the names of the result table's
-    /// lines.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Memfile => "memfile",
-            Self::Mysql => "mysql",
-            Self::Postgresql => "postgresql",
-            Self::Sqlite => "sqlite",
-        }
-    }
-
     /// Returns true for a store in a database server, which decides by itself when a row is on the
     /// disk, and to which other programs may write as well.
     #[must_use]
@@ -47,54 +32,36 @@ impl LeaseStoreKind {
     }
 }
 
-/// Way in which servers reach and use a database of leases.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DatabaseAccess {
-    /// One DHCP server, which expects that other servers write to the database as well.
-    #[default]
-    Open,
-    /// One DHCP server, configured as the only one that writes to the database.
-    Exclusive,
-    /// Two DHCP servers on the same database, with half of the load each.
-    TwoServers,
-    /// One DHCP server as in `Open`, with a round trip of 1 ms between the server and the database.
-    #[serde(rename = "1-ms-away")]
-    Away1Ms,
-    /// One DHCP server as in `Open`, with a round trip of 5 ms between the server and the database.
-    #[serde(rename = "5-ms-away")]
-    Away5Ms,
-    /// One DHCP server as in `Open`, with a round trip of 20 ms between the server and the
-    /// database.
-    #[serde(rename = "20-ms-away")]
-    Away20Ms,
+base::recorded! {
+    /// Way in which servers reach and use a database of leases. Names are words of plans and of the
+    /// names of the result table's lines.
+    #[derive(Default, Serialize, Deserialize)]
+    pub enum DatabaseAccess {
+        /// One DHCP server, which expects that other servers write to the database as well.
+        #[default]
+        Open = "open",
+        /// One DHCP server, configured as the only one that writes to the database.
+        Exclusive = "exclusive",
+        /// Two DHCP servers on the same database, with half of the load each.
+        TwoServers = "two-servers",
+        /// One DHCP server as in `Open`, with a round trip of 1 ms between the server and the
+        /// database.
+        Away1Ms = "1-ms-away",
+        /// One DHCP server as in `Open`, with a round trip of 5 ms between the server and the
+        /// database.
+        Away5Ms = "5-ms-away",
+        /// One DHCP server as in `Open`, with a round trip of 20 ms between the server and the
+        /// database.
+        Away20Ms = "20-ms-away",
+    }
 }
 
 impl DatabaseAccess {
-    /// Returns the word of this way to use a database, in plans and in the names of the result
-    /// table's lines.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Exclusive => "exclusive",
-            Self::TwoServers => "two-servers",
-            Self::Away1Ms => "1-ms-away",
-            Self::Away5Ms => "5-ms-away",
-            Self::Away20Ms => "20-ms-away",
-        }
-    }
-
     /// Returns the round trip between a server and its database, in milliseconds; `None` where both
     /// are on one machine.
     #[must_use]
-    pub const fn round_trip_ms(self) -> Option<u32> {
-        match self {
-            Self::Open | Self::Exclusive | Self::TwoServers => None,
-            Self::Away1Ms => Some(1),
-            Self::Away5Ms => Some(5),
-            Self::Away20Ms => Some(20),
-        }
+    pub fn round_trip_ms(self) -> Option<u32> {
+        self.name().strip_suffix("-ms-away")?.parse().ok()
     }
 }
 
@@ -249,5 +216,11 @@ mod tests {
         ] {
             assert!(!plan.is_main_pair(a, b), "{a} {b}");
         }
+    }
+
+    #[test]
+    fn round_trips_are_those_of_the_names() {
+        let round_trips = DatabaseAccess::ALL.map(DatabaseAccess::round_trip_ms);
+        assert_eq!(round_trips, [None, None, None, Some(1), Some(5), Some(20)]);
     }
 }

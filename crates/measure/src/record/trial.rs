@@ -22,38 +22,38 @@ pub const NETWORK: &str = "network";
 /// kernel and generator can do.
 pub const LIMIT_SERVER: &str = "limit";
 
-/// Purpose of a trial within its run.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// Trial as a step of the search for the highest rate.
-    #[default]
-    Search,
-    /// Longer trial that confirms the rate that the search found.
-    Confirm,
-    /// Trial for a point of the load curve (completed over offered rate).
-    Curve,
-    /// Trial for a step of a ramp of rising rates, which are equal for every server.
-    Ramp,
-    /// Trial of constant load under which the server is profiled; it enters no figure.
-    Profile,
-    /// Trial with clients that come all at once: as many as the highest rate would serve in the
-    /// plan's time.
-    Avalanche,
-    /// Trial near the server's highest rate (a block), measured in turn with the same trial of the
-    /// other servers.
-    Pair,
-    /// Trial of constant load, in whose middle the lab stops the server's database in order and
-    /// starts it again.
-    DatabaseStop,
-    /// Trial of constant load, in whose middle the lab kills the server's database and starts it
-    /// again.
-    DatabaseKill,
-    /// Trial of constant load, in whose middle the server's address pool is used up; it enters no
-    /// figure.
-    Exhaustion,
+base::named! {
+    /// Purpose of a trial within its run. Names are words for tables.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Purpose {
+        /// Trial as a step of the search for the highest rate.
+        #[default]
+        Search = "search",
+        /// Longer trial that confirms the rate that the search found.
+        Confirm = "confirm",
+        /// Trial for a point of the load curve (completed over offered rate).
+        Curve = "curve",
+        /// Trial for a step of a ramp of rising rates, which are equal for every server.
+        Ramp = "ramp",
+        /// Trial of constant load under which the server is profiled; it enters no figure.
+        Profile = "profile",
+        /// Trial with clients that come all at once: as many as the highest rate would serve in the
+        /// plan's time.
+        Avalanche = "avalanche",
+        /// Trial near the server's highest rate (a block), measured in turn with the same trial of
+        /// the other servers.
+        Pair = "pair",
+        /// Trial of constant load, in whose middle the lab stops the server's database in order and
+        /// starts it again.
+        DatabaseStop = "database stopped",
+        /// Trial of constant load, in whose middle the lab kills the server's database and starts
+        /// it again.
+        DatabaseKill = "database killed",
+        /// Trial of constant load, in whose middle the server's address pool is used up; it enters
+        /// no figure.
+        Exhaustion = "pool exhausted",
+    }
 }
 
 impl Purpose {
@@ -67,23 +67,6 @@ impl Purpose {
     #[must_use]
     pub const fn is_at_a_rate(self) -> bool {
         !matches!(self, Self::Profile | Self::Avalanche | Self::Exhaustion)
-    }
-
-    /// Returns the purpose as one word for a table.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Search => "search",
-            Self::Confirm => "confirm",
-            Self::Curve => "curve",
-            Self::Ramp => "ramp",
-            Self::Profile => "profile",
-            Self::Avalanche => "avalanche",
-            Self::Pair => "pair",
-            Self::DatabaseStop => "database stopped",
-            Self::DatabaseKill => "database killed",
-            Self::Exhaustion => "pool exhausted",
-        }
     }
 }
 

@@ -1,73 +1,40 @@
 //! Rules by which a trial is void, which means it says nothing about its server. The rules are part
 //! of the plan, fixed before the first packet, and equal for every server.
 
-use core::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::{LoadRecord, SampleDigest};
 
-/// Reason why a trial is void, which means that it says nothing about its server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum VoidReason {
-    /// The generator sent too many messages after their due times in the trial.
-    ScheduleMissed,
-    /// The kernel refused to send messages of the generator.
-    SendRefused,
-    /// Answers were dropped at the generator's own socket.
-    GeneratorSocketDrops,
-    /// Packets were dropped at a full processor backlog, which no server could have prevented.
-    SoftnetDrops,
-    /// The hypervisor took too much of the processors' time during the trial.
-    Steal,
-    /// Exchanges were still open when the generator stopped counting.
-    NotDrained,
-    /// The generator failed, or left no record of the trial.
-    GeneratorFailed,
-    /// The lab could not run the trial: set-up failed, the server did not start.
-    SetUpFailed,
+base::worded! {
+    /// Reason why a trial is void, which means that it says nothing about its server.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum VoidReason {
+        /// The generator sent too many messages after their due times in the trial.
+        ScheduleMissed = "generator too slow",
+        /// The kernel refused to send messages of the generator.
+        SendRefused = "sends refused by the kernel",
+        /// Answers were dropped at the generator's own socket.
+        GeneratorSocketDrops = "answers dropped at the generator's socket",
+        /// Packets were dropped at a full processor backlog, which no server could have prevented.
+        SoftnetDrops = "packets dropped at a full processor backlog",
+        /// The hypervisor took too much of the processors' time during the trial.
+        Steal = "too much processor time stolen",
+        /// Exchanges were still open when the generator stopped counting.
+        NotDrained = "exchanges left open",
+        /// The generator failed, or left no record of the trial.
+        GeneratorFailed = "generator failed",
+        /// The lab could not run the trial: set-up failed, the server did not start.
+        SetUpFailed = "set-up failed",
+    }
 }
 
 impl VoidReason {
-    /// All reasons why a trial may be void, in the order of reports.
-    pub const ALL: [Self; 8] = [
-        Self::ScheduleMissed,
-        Self::SendRefused,
-        Self::GeneratorSocketDrops,
-        Self::SoftnetDrops,
-        Self::Steal,
-        Self::NotDrained,
-        Self::GeneratorFailed,
-        Self::SetUpFailed,
-    ];
-
-    /// Returns the reason why a trial is void in words, for a report.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::ScheduleMissed => "generator too slow",
-            Self::SendRefused => "sends refused by the kernel",
-            Self::GeneratorSocketDrops => "answers dropped at the generator's socket",
-            Self::SoftnetDrops => "packets dropped at a full processor backlog",
-            Self::Steal => "too much processor time stolen",
-            Self::NotDrained => "exchanges left open",
-            Self::GeneratorFailed => "generator failed",
-            Self::SetUpFailed => "set-up failed",
-        }
-    }
-
     /// Returns true if a repeat of the trial at the same rate is likely to end the same way because
     /// the generator cannot offer more.
     #[must_use]
     pub const fn is_generator_limit(self) -> bool {
         matches!(self, Self::ScheduleMissed | Self::SendRefused | Self::GeneratorSocketDrops)
-    }
-}
-
-impl fmt::Display for VoidReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.words())
     }
 }
 

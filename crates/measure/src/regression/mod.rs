@@ -120,24 +120,15 @@ pub struct CasePlan {
     pub accepted_mbps: Option<[f64; 2]>,
 }
 
-/// Clock by which the length of a regression run is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RegressionClock {
-    /// Real clock, for regression runs over links between network namespaces; needs root.
-    Real,
-    /// Virtual clock of a simulation, in which a run takes a small share of its length.
-    Virtual,
-}
-
-impl RegressionClock {
-    /// Returns the name of the run's clock for people.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Real => "real time",
-            Self::Virtual => "virtual clock",
-        }
+base::worded! {
+    /// Clock by which the length of a regression run is measured.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum RegressionClock {
+        /// Real clock, for regression runs over links between network namespaces; needs root.
+        Real = "real time",
+        /// Virtual clock of a simulation, in which a run takes a small share of its length.
+        Virtual = "virtual clock",
     }
 }
 

@@ -104,70 +104,48 @@ pub struct RowPlan {
     pub not_measured: Option<String>,
 }
 
-/// Kind of a figure that a row of a suite can judge.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FigureKind {
-    /// Ratio of the highest rates of two lines (servers as configured) of a plan's result.
-    #[default]
-    LeasesPerSecond,
-    /// Ratio of the leases per processor second of two lines (servers as configured) of a plan's
-    /// result.
-    LeasesPerCpuSecond,
-    /// Ratio of two lines' exchanges per busy second of the generators' processors.
-    ExchangesPerGeneratorCpuSecond,
-    /// Highest rate of a line (a server as configured) over the rate of the limit responder, a
-    /// program that returns every datagram.
-    ShareOfLimit,
-    /// Leases per processor second of a line (a server as configured) over those of the limit
-    /// responder, a program that returns every datagram.
-    ShareOfLimitPerCpuSecond,
-    /// Ratio of the latencies that 99 % of the exchanges of two lines do not exceed, each at about
-    /// half of the line's own highest rate.
-    LatencyAtHalf,
-    /// Ratio of the latencies that 99 % of the exchanges of two lines do not exceed, at an equal
-    /// rate: about half of the highest rate of the line `to`.
-    LatencyAtSameRate,
-    /// Highest rate that the generator offered on time and that the limit responder `of` (a program
-    /// that returns every datagram) did not answer in full, over the highest rate that it did
-    /// answer.
-    OfferedOverLimit,
-    /// Ratio of the times that the servers of two lines took to start. If the row has a least
-    /// value, `of` is the slower line.
-    StartUp,
-    /// Resident memory of the server of line `of` after its start beyond that of `to`, in bytes for
-    /// each of `leases`.
-    BytesPerLease,
-    /// Exchanges that the server of a line completed on time at a multiple of its highest rate,
-    /// over the highest rate.
-    Goodput,
-    /// Time until the clients of a line's server, which all come at once, have a lease, over the
-    /// time that the highest rate needs for as many.
-    Avalanche,
-}
-
-impl FigureKind {
-    /// Returns the name of the kind of figure for people.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::LeasesPerSecond => "leases/s",
-            Self::LeasesPerCpuSecond => "leases per CPU-second",
-            Self::ExchangesPerGeneratorCpuSecond => "exchanges per CPU-second of the generator",
-            Self::ShareOfLimit => "leases/s, as share of the limit responder's",
-            Self::ShareOfLimitPerCpuSecond => {
-                "leases per CPU-second, as share of the limit responder's"
-            }
-            Self::LatencyAtHalf => "p99 latency at half of the highest rate",
-            Self::LatencyAtSameRate => "p99 latency at half of the second server's highest rate",
-            Self::OfferedOverLimit => {
-                "exchanges/s offered on time, over those that the limit responder answered in full"
-            }
-            Self::StartUp => "time to start",
-            Self::BytesPerLease => "memory after the start, bytes for each lease",
-            Self::Goodput => "completed on time under overload, as share of the highest rate",
-            Self::Avalanche => "time until all clients have a lease, over clients / highest rate",
-        }
+base::worded! {
+    /// Kind of a figure that a row of a suite can judge.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum FigureKind {
+        /// Ratio of the highest rates of two lines (servers as configured) of a plan's result.
+        #[default]
+        LeasesPerSecond = "leases/s",
+        /// Ratio of the leases per processor second of two lines (servers as configured) of a
+        /// plan's result.
+        LeasesPerCpuSecond = "leases per CPU-second",
+        /// Ratio of two lines' exchanges per busy second of the generators' processors.
+        ExchangesPerGeneratorCpuSecond = "exchanges per CPU-second of the generator",
+        /// Highest rate of a line (a server as configured) over the rate of the limit responder, a
+        /// program that returns every datagram.
+        ShareOfLimit = "leases/s, as share of the limit responder's",
+        /// Leases per processor second of a line (a server as configured) over those of the limit
+        /// responder, a program that returns every datagram.
+        ShareOfLimitPerCpuSecond = "leases per CPU-second, as share of the limit responder's",
+        /// Ratio of the latencies that 99 % of the exchanges of two lines do not exceed, each at
+        /// about half of the line's own highest rate.
+        LatencyAtHalf = "p99 latency at half of the highest rate",
+        /// Ratio of the latencies that 99 % of the exchanges of two lines do not exceed, at an
+        /// equal rate: about half of the highest rate of the line `to`.
+        LatencyAtSameRate = "p99 latency at half of the second server's highest rate",
+        /// Highest rate that the generator offered on time and that the limit responder `of` (a
+        /// program that returns every datagram) did not answer in full, over the highest rate that
+        /// it did answer.
+        OfferedOverLimit =
+            "exchanges/s offered on time, over those that the limit responder answered in full",
+        /// Ratio of the times that the servers of two lines took to start. If the row has a least
+        /// value, `of` is the slower line.
+        StartUp = "time to start",
+        /// Resident memory of the server of line `of` after its start beyond that of `to`, in bytes
+        /// for each of `leases`.
+        BytesPerLease = "memory after the start, bytes for each lease",
+        /// Exchanges that the server of a line completed on time at a multiple of its highest rate,
+        /// over the highest rate.
+        Goodput = "completed on time under overload, as share of the highest rate",
+        /// Time until the clients of a line's server, which all come at once, have a lease, over
+        /// the time that the highest rate needs for as many.
+        Avalanche = "time until all clients have a lease, over clients / highest rate",
     }
 }
 

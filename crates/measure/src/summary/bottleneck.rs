@@ -11,27 +11,20 @@ use crate::search::SearchStopReason;
 /// exchange, so no server comes as near by its own speed.
 const LIMIT_SHARE: f64 = 0.9;
 
-/// Bottleneck of a search for a server's highest rate that is not the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bottleneck {
-    /// Load generator: trials at higher rates were void, as it could not offer more.
-    Generator,
-    /// Kernel and generator: the limit responder, a program that returns every datagram,
-    /// reached hardly more with both.
-    Limit,
+base::worded! {
+    /// Bottleneck of a search for a server's highest rate that is not the server.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Bottleneck {
+        /// Load generator: trials at higher rates were void, as it could not offer more.
+        Generator = "the generator was the bottleneck",
+        /// Kernel and generator: the limit responder, a program that returns every datagram,
+        /// reached hardly more with both.
+        Limit = "generator and kernel were the bottleneck",
+    }
 }
 
 impl Bottleneck {
-    /// Returns the bottleneck in a clause for people.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Generator => "the generator was the bottleneck",
-            Self::Limit => "generator and kernel were the bottleneck",
-        }
-    }
-
     /// Returns the bottleneck of a variant of a server, by the ends of its searches: the generator
     /// when most of the searches that found a rate ended because trials above it were void for the
     /// generator's fault.

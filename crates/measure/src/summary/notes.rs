@@ -2,8 +2,6 @@
 //! places where queries were lost. Each note is one word, found in the record of a trial or by
 //! comparing trials.
 
-use core::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::{KernelCounts, RunSummary, ServerResult, TrialRow};
@@ -24,90 +22,50 @@ const COUNTERS_SHARE: f64 = 0.001;
 /// Number of packets by which the counts of interface and generator may always differ.
 const COUNTERS_PACKETS: u64 = 10;
 
-/// Note on a trial's figures in a plan of DNS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TrialNote {
-    /// Queries found the receive buffer of the server's socket full.
-    ServerSocketFull,
-    /// Answers found the send buffer of the server's socket full.
-    ServerSendFull,
-    /// An interface of the link dropped packets, or failed to send them.
-    InterfaceDrops,
-    /// The backlog of a processor (`net.core.netdev_max_backlog`) was full, so that the kernel
-    /// dropped packets.
-    BacklogFull,
-    /// Answers found the receive buffer of the generator's socket full.
-    GeneratorSocketFull,
-    /// Datagrams came to ports without a socket in the generator's network, which may cost ICMP
-    /// messages.
-    NoPort,
-    /// Queries were answered with another response code than expected.
-    Refused,
-    /// Answers of the DNS server did not match their queries.
-    Wrong,
-    /// Queries were answered more than once by the server.
-    AnsweredTwice,
-    /// Server and generator were on the same processor.
-    SharedProcessor,
-    /// The hypervisor took processor time during the trial.
-    Stolen,
-    /// Interrupts took nearly all of the time of the DNS server's processor.
-    InterruptBound,
-    /// The DNS server's processor was fully busy at a rate far below the server's best.
-    AlwaysBusy,
-    /// Queries left the generator in groups, so that interfaces counted groups.
-    Segmented,
-    /// The server's network interface received another number of packets than the generator sent.
-    CountersDiffer,
-    /// Traffic of the trial exceeded the capacity of Gigabit Ethernet.
-    BeyondGigabit,
+base::worded! {
+    /// Note on a trial's figures in a plan of DNS.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TrialNote {
+        /// Queries found the receive buffer of the server's socket full.
+        ServerSocketFull = "queries dropped at the server's full sockets",
+        /// Answers found the send buffer of the server's socket full.
+        ServerSendFull = "answers dropped at the server's full sockets",
+        /// An interface of the link dropped packets, or failed to send them.
+        InterfaceDrops = "packets dropped by an interface",
+        /// The backlog of a processor (`net.core.netdev_max_backlog`) was full, so that the kernel
+        /// dropped packets.
+        BacklogFull = "packets dropped at a full processor backlog",
+        /// Answers found the receive buffer of the generator's socket full.
+        GeneratorSocketFull = "answers dropped at the generator's full sockets",
+        /// Datagrams came to ports without a socket in the generator's network, which may cost ICMP
+        /// messages.
+        NoPort = "datagrams to ports without a socket",
+        /// Queries were answered with another response code than expected.
+        Refused = "answers with another response code",
+        /// Answers of the DNS server did not match their queries.
+        Wrong = "answers to another query",
+        /// Queries were answered more than once by the server.
+        AnsweredTwice = "queries answered twice",
+        /// Server and generator were on the same processor.
+        SharedProcessor = "server and generator on the same processor",
+        /// The hypervisor took processor time during the trial.
+        Stolen = "processor time stolen",
+        /// Interrupts took nearly all of the time of the DNS server's processor.
+        InterruptBound = "the server's processor busy with interrupts",
+        /// The DNS server's processor was fully busy at a rate far below the server's best.
+        AlwaysBusy = "busy at a low rate: it polls, or was disturbed",
+        /// Queries left the generator in groups, so that interfaces counted groups.
+        Segmented = "queries sent in groups, which interfaces count as one",
+        /// The server's network interface received another number of packets than the generator
+        /// sent.
+        CountersDiffer = "interface and generator counted different numbers of queries",
+        /// Traffic of the trial exceeded the capacity of Gigabit Ethernet.
+        BeyondGigabit = "more than Gigabit Ethernet carries",
+    }
 }
 
 impl TrialNote {
-    /// All notes on trials, in the order in which they are reported.
-    pub const ALL: [Self; 16] = [
-        Self::ServerSocketFull,
-        Self::ServerSendFull,
-        Self::InterfaceDrops,
-        Self::BacklogFull,
-        Self::GeneratorSocketFull,
-        Self::NoPort,
-        Self::Refused,
-        Self::Wrong,
-        Self::AnsweredTwice,
-        Self::SharedProcessor,
-        Self::Stolen,
-        Self::InterruptBound,
-        Self::AlwaysBusy,
-        Self::Segmented,
-        Self::CountersDiffer,
-        Self::BeyondGigabit,
-    ];
-
-    /// Returns the note on a trial in words, for a report.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::ServerSocketFull => "queries dropped at the server's full sockets",
-            Self::ServerSendFull => "answers dropped at the server's full sockets",
-            Self::InterfaceDrops => "packets dropped by an interface",
-            Self::BacklogFull => "packets dropped at a full processor backlog",
-            Self::GeneratorSocketFull => "answers dropped at the generator's full sockets",
-            Self::NoPort => "datagrams to ports without a socket",
-            Self::Refused => "answers with another response code",
-            Self::Wrong => "answers to another query",
-            Self::AnsweredTwice => "queries answered twice",
-            Self::SharedProcessor => "server and generator on the same processor",
-            Self::Stolen => "processor time stolen",
-            Self::InterruptBound => "the server's processor busy with interrupts",
-            Self::AlwaysBusy => "busy at a low rate: it polls, or was disturbed",
-            Self::Segmented => "queries sent in groups, which interfaces count as one",
-            Self::CountersDiffer => "interface and generator counted different numbers of queries",
-            Self::BeyondGigabit => "more than Gigabit Ethernet carries",
-        }
-    }
-
     /// Returns true if the note makes even a rate doubtful at which the server met the plan's
     /// criterion (largest share of missed exchanges).
     const fn spoils_rate(self) -> bool {
@@ -119,12 +77,6 @@ impl TrialNote {
                 | Self::CountersDiffer
                 | Self::BeyondGigabit
         )
-    }
-}
-
-impl fmt::Display for TrialNote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.words())
     }
 }
 

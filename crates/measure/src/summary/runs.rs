@@ -9,55 +9,34 @@ use crate::record::SearchEnd;
 use crate::search::SearchStopReason;
 use crate::statistics::{LEAST_TO_DROP, MeanInterval, trimmed_interval};
 
-/// State of one run of one server: how its search for the highest rate ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RunState {
-    /// A rate was confirmed in the run, and the server missed more exchanges than the plan's
-    /// criterion allows at a higher rate.
-    Confirmed,
-    /// A rate was confirmed in the run, but the server never missed the plan's criterion above it:
-    /// the plan, the generator or the time ended the search.
-    AtLeast,
-    /// The server missed every rate that the run's search tried to confirm.
-    Failed,
-    /// The run has no known result: trials were void, or the time was up before a rate was
-    /// confirmed.
-    #[default]
-    Void,
-}
-
-impl RunState {
-    /// Returns the state of the run in words, for the report's table of runs.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Confirmed => "confirmed",
-            Self::AtLeast => "at least: no higher rate was seen to fail",
-            Self::Failed => "failed: no rate could be confirmed",
-            Self::Void => "void: no result",
-        }
+base::worded! {
+    /// State of one run of one server: how its search for the highest rate ended.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RunState {
+        /// A rate was confirmed in the run, and the server missed more exchanges than the plan's
+        /// criterion allows at a higher rate.
+        Confirmed = "confirmed",
+        /// A rate was confirmed in the run, but the server never missed the plan's criterion above
+        /// it: the plan, the generator or the time ended the search.
+        AtLeast = "at least: no higher rate was seen to fail",
+        /// The server missed every rate that the run's search tried to confirm.
+        Failed = "failed: no rate could be confirmed",
+        /// The run has no known result: trials were void, or the time was up before a rate was
+        /// confirmed.
+        #[default]
+        Void = "void: no result",
     }
 }
 
-/// End of the order of runs by rate at which a run was dropped from the mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DroppedAs {
-    /// Run dropped from the mean as the best.
-    Best,
-    /// Run dropped from the mean as the worst.
-    Worst,
-}
-
-impl DroppedAs {
-    /// Returns the end at which the run was dropped in one word.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Best => "best",
-            Self::Worst => "worst",
-        }
+base::recorded! {
+    /// End of the order of runs by rate at which a run was dropped from the mean.
+    #[derive(Serialize, Deserialize)]
+    pub enum DroppedAs {
+        /// Run dropped from the mean as the best.
+        Best = "best",
+        /// Run dropped from the mean as the worst.
+        Worst = "worst",
     }
 }
 

@@ -3,22 +3,24 @@
 //! References: IEEE 802.3 annex 31B and 802.1Qbb (pause, PFC), 802.1Q; RFC 3032 (MPLS), 826, 791,
 //! 8200, 792, 4443, 768, 9293, 1035.
 
-/// Protocol that has a header function in the packet language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeaderProtocol {
-    Ethernet,
-    Pause,
-    Pfc,
-    Vlan,
-    Mpls,
-    Arp,
-    Ip4,
-    Ip6,
-    Icmp4,
-    Icmp6,
-    Udp,
-    Tcp,
-    Dns,
+base::named! {
+    /// Protocol that has a header function in the packet language. Names are those of header
+    /// functions, for messages.
+    pub(crate) enum HeaderProtocol {
+        Ethernet = "eth",
+        Pause = "pause",
+        Pfc = "pfc",
+        Vlan = "vlan",
+        Mpls = "mpls",
+        Arp = "arp",
+        Ip4 = "ipv4",
+        Ip6 = "ipv6",
+        Icmp4 = "icmpv4",
+        Icmp6 = "icmpv6",
+        Udp = "udp",
+        Tcp = "tcp",
+        Dns = "dns",
+    }
 }
 
 /// Kind of a header field's value.
@@ -263,25 +265,6 @@ impl HeaderProtocol {
             "dns" => Self::Dns,
             _ => return None,
         })
-    }
-
-    /// Returns the name of the protocol's header function, for messages.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Ethernet => "eth",
-            Self::Pause => "pause",
-            Self::Pfc => "pfc",
-            Self::Vlan => "vlan",
-            Self::Mpls => "mpls",
-            Self::Arp => "arp",
-            Self::Ip4 => "ipv4",
-            Self::Ip6 => "ipv6",
-            Self::Icmp4 => "icmpv4",
-            Self::Icmp6 => "icmpv6",
-            Self::Udp => "udp",
-            Self::Tcp => "tcp",
-            Self::Dns => "dns",
-        }
     }
 
     pub(crate) const fn fields(self) -> &'static [HeaderField] {

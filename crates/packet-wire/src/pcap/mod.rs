@@ -5,8 +5,6 @@ mod blocks;
 mod reader;
 mod writer;
 
-use core::fmt;
-
 pub use reader::{CaptureReader, CapturedPacket};
 pub use writer::CaptureWriter;
 
@@ -64,21 +62,22 @@ impl Resolution {
     }
 }
 
-/// Reason why a capture file could not be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PcapError {
-    /// File that begins neither as a classic pcap file nor as pcapng does.
-    Magic,
-    /// File of a version other than 2 of pcap or 1 of pcapng.
-    Version,
-    /// File that ends inside a header or a packet.
-    Truncated,
-    /// Record that claims more bytes than any packet has, or more than were on the wire.
-    Length,
-    /// File that is compressed by gzip.
-    Compressed,
-    /// Interface of a pcapng file with time stamps in a unit that does not fit 64 bits.
-    Resolution,
+base::worded! {
+    /// Reason why a capture file could not be read.
+    pub enum PcapError {
+        /// File that begins neither as a classic pcap file nor as pcapng does.
+        Magic = "neither a pcap nor a pcapng file",
+        /// File of a version other than 2 of pcap or 1 of pcapng.
+        Version = "a version of pcap that is not known",
+        /// File that ends inside a header or a packet.
+        Truncated = "the file ends inside a record",
+        /// Record that claims more bytes than any packet has, or more than were on the wire.
+        Length = "a record with an impossible length",
+        /// File that is compressed by gzip.
+        Compressed = "compressed by gzip: decompress it first",
+        /// Interface of a pcapng file with time stamps in a unit that does not fit 64 bits.
+        Resolution = "an interface with an impossible unit of time",
+    }
 }
 
 /// Returns true if `file` begins as a capture file does, or as a file that gzip has compressed,
@@ -93,19 +92,6 @@ pub fn is_capture(file: &[u8]) -> bool {
     file.starts_with(&blocks::MAGIC)
         || file.starts_with(&GZIP)
         || file.first_chunk().is_some_and(is_classic)
-}
-
-impl fmt::Display for PcapError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Magic => "neither a pcap nor a pcapng file",
-            Self::Version => "a version of pcap that is not known",
-            Self::Truncated => "the file ends inside a record",
-            Self::Length => "a record with an impossible length",
-            Self::Compressed => "compressed by gzip: decompress it first",
-            Self::Resolution => "an interface with an impossible unit of time",
-        })
-    }
 }
 
 impl core::error::Error for PcapError {}

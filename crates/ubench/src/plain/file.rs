@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use base::ToolError;
 use netio::Clock;
 
 use super::StoreConnection;
-use crate::error::UbenchError;
 use crate::flush::CountedStorage;
 use crate::open::SubjectEnvironment;
 use crate::subject::ChangeSafety;
@@ -34,8 +34,8 @@ pub(super) struct TextFile {
     mode: ChangeSafety,
 }
 
-fn failed(error: std::io::Error) -> UbenchError {
-    UbenchError::failed("write the lease file", error)
+fn failed(error: std::io::Error) -> ToolError {
+    ToolError::failed("write the lease file", error)
 }
 
 impl TextFile {
@@ -44,7 +44,7 @@ impl TextFile {
         mode: ChangeSafety,
         environment: &SubjectEnvironment<'_>,
         storage: &CountedStorage,
-    ) -> Result<Self, UbenchError> {
+    ) -> Result<Self, ToolError> {
         let path = match environment.file {
             Some(path) => path.to_owned(),
             None => environment.folder.join("dhcpd.leases"),
@@ -54,7 +54,7 @@ impl TextFile {
         Ok(Self { leases: BTreeMap::new(), file, offset: 0, buffer, mode })
     }
 
-    fn write(&mut self) -> Result<(), UbenchError> {
+    fn write(&mut self) -> Result<(), ToolError> {
         write_all_at(&*self.file, self.offset, self.buffer.as_bytes()).map_err(failed)?;
         self.offset += self.buffer.len() as u64;
         self.buffer.clear();
@@ -62,12 +62,7 @@ impl TextFile {
     }
 
     /// Appends the block of lines of a change to the lease file, with the keyword `word`.
-    fn append(
-        &mut self,
-        number: u32,
-        lease: PlainFileLease,
-        word: &str,
-    ) -> Result<(), UbenchError> {
+    fn append(&mut self, number: u32, lease: PlainFileLease, word: &str) -> Result<(), ToolError> {
         block(&mut self.buffer, number, lease, word);
         match self.mode {
             ChangeSafety::Sync => {
@@ -99,15 +94,15 @@ fn block(out: &mut String, number: u32, lease: PlainFileLease, word: &str) {
 }
 
 impl StoreConnection for TextFile {
-    fn begin(&mut self) -> Result<(), UbenchError> {
-        Err(UbenchError::from_message("the lease file of dhcp-ubench of 2012 has no transactions"))
+    fn begin(&mut self) -> Result<(), ToolError> {
+        Err(ToolError::from_message("the lease file of dhcp-ubench of 2012 has no transactions"))
     }
 
-    fn commit(&mut self) -> Result<(), UbenchError> {
+    fn commit(&mut self) -> Result<(), ToolError> {
         self.begin()
     }
 
-    fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, UbenchError> {
+    fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, ToolError> {
         let cltt_s = if step.is_search() { 0 } else { Clock::now().wall_s() };
         match step {
             WorkloadStep::Create => {

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use base::ToolError;
 use dhcp_store::sql::SqlSettings;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Params, Statement};
 
 use super::StatementDriver;
 use super::statement::{StatementArguments, StatementTemplate, StatementValue, create_table};
-use crate::error::UbenchError;
 use crate::subject::BenchmarkSubject;
 
 /// Connection to a MariaDB or MySQL server with the table of 2012.
@@ -17,8 +17,8 @@ pub(super) struct MysqlDriver {
     statements: HashMap<String, Statement>,
 }
 
-fn failed(tried: &str) -> impl Fn(mysql::Error) -> UbenchError + use<'_> {
-    move |error| UbenchError::failed(tried, error)
+fn failed(tried: &str) -> impl Fn(mysql::Error) -> ToolError + use<'_> {
+    move |error| ToolError::failed(tried, error)
 }
 
 /// Returns the options of a connection to a MySQL server; it uses no database if `settings` name
@@ -43,7 +43,7 @@ impl MysqlDriver {
         settings: &SqlSettings,
         subject: &BenchmarkSubject,
         is_first: bool,
-    ) -> Result<Self, UbenchError> {
+    ) -> Result<Self, ToolError> {
         let tried = format!("open {settings}");
         let connection = Conn::new(options(settings)).map_err(failed(&tried))?;
         let mut mysql = Self { connection, statements: HashMap::new() };
@@ -55,7 +55,7 @@ impl MysqlDriver {
         Ok(mysql)
     }
 
-    fn compiled(&mut self, text: &str) -> Result<Statement, UbenchError> {
+    fn compiled(&mut self, text: &str) -> Result<Statement, ToolError> {
         if let Some(statement) = self.statements.get(text) {
             return Ok(statement.clone());
         }
@@ -74,7 +74,7 @@ fn parameters(arguments: StatementArguments<'_>) -> Params {
 }
 
 impl StatementDriver for MysqlDriver {
-    fn run(&mut self, statement: &str) -> Result<(), UbenchError> {
+    fn run(&mut self, statement: &str) -> Result<(), ToolError> {
         self.connection.query_drop(statement).map_err(failed(statement))
     }
 
@@ -82,7 +82,7 @@ impl StatementDriver for MysqlDriver {
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, UbenchError> {
+    ) -> Result<u64, ToolError> {
         match &statement.compiled {
             Some(text) => {
                 let compiled = self.compiled(text)?;
@@ -98,7 +98,7 @@ impl StatementDriver for MysqlDriver {
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, UbenchError> {
+    ) -> Result<u64, ToolError> {
         let rows: Vec<mysql::Row> = match &statement.compiled {
             Some(text) => {
                 let compiled = self.compiled(text)?;

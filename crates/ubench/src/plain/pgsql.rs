@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use base::ToolError;
 use dhcp_store::sql::SqlSettings;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::{ToSql, Type};
@@ -10,7 +11,6 @@ use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage, Statement};
 
 use super::StatementDriver;
 use super::statement::{StatementArguments, StatementTemplate, StatementValue, create_table};
-use crate::error::UbenchError;
 use crate::subject::{BenchmarkSubject, ChangeSafety};
 
 /// Connection to a PostgreSQL server, with a runtime on the caller's thread.
@@ -20,21 +20,21 @@ pub(crate) struct Pgsql {
     statements: HashMap<String, Statement>,
 }
 
-fn failed(tried: &str) -> impl Fn(tokio_postgres::Error) -> UbenchError + use<'_> {
+fn failed(tried: &str) -> impl Fn(tokio_postgres::Error) -> ToolError + use<'_> {
     move |error| {
         let message = error.as_db_error().map(ToString::to_string);
-        UbenchError::failed(tried, message.unwrap_or_else(|| error.to_string()))
+        ToolError::failed(tried, message.unwrap_or_else(|| error.to_string()))
     }
 }
 
 impl Pgsql {
     /// Connects to the PostgreSQL server of `settings`.
-    pub(crate) fn open(settings: &SqlSettings) -> Result<Self, UbenchError> {
+    pub(crate) fn open(settings: &SqlSettings) -> Result<Self, ToolError> {
         let tried = format!("open {settings}");
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| UbenchError::failed(&tried, error))?;
+            .map_err(|error| ToolError::failed(&tried, error))?;
         let mut config = Config::new();
         config
             .host(&settings.host)
@@ -57,7 +57,7 @@ impl Pgsql {
         settings: &SqlSettings,
         subject: &BenchmarkSubject,
         is_first: bool,
-    ) -> Result<Self, UbenchError> {
+    ) -> Result<Self, ToolError> {
         let mut pgsql = Self::open(settings)?;
         let is_committed = if subject.mode == ChangeSafety::Async { "off" } else { "on" };
         pgsql.run(&format!("SET synchronous_commit = {is_committed}"))?;
@@ -69,7 +69,7 @@ impl Pgsql {
     }
 
     /// Returns the first value of the first row that `query` finds.
-    pub(crate) fn value(&mut self, query: &str) -> Result<Option<String>, UbenchError> {
+    pub(crate) fn value(&mut self, query: &str) -> Result<Option<String>, ToolError> {
         let messages = self.runtime.block_on(self.client.simple_query(query));
         Ok(messages.map_err(failed(query))?.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0).map(ToOwned::to_owned),
@@ -81,7 +81,7 @@ impl Pgsql {
         &mut self,
         text: &str,
         arguments: StatementArguments<'_>,
-    ) -> Result<Statement, UbenchError> {
+    ) -> Result<Statement, ToolError> {
         if let Some(statement) = self.statements.get(text) {
             return Ok(statement.clone());
         }
@@ -97,7 +97,7 @@ impl Pgsql {
     }
 
     /// Executes an SQL statement with its values written out, and returns the number of its rows.
-    fn plain(&self, text: &str, tried: &str) -> Result<u64, UbenchError> {
+    fn plain(&self, text: &str, tried: &str) -> Result<u64, ToolError> {
         let messages = self.runtime.block_on(self.client.simple_query(text));
         let rows = messages.map_err(failed(tried))?.into_iter().find_map(|message| match message {
             SimpleQueryMessage::CommandComplete(rows) => Some(rows),
@@ -118,7 +118,7 @@ fn parameters(arguments: StatementArguments<'_>) -> Vec<&(dyn ToSql + Sync)> {
 }
 
 impl StatementDriver for Pgsql {
-    fn run(&mut self, statement: &str) -> Result<(), UbenchError> {
+    fn run(&mut self, statement: &str) -> Result<(), ToolError> {
         self.runtime.block_on(self.client.batch_execute(statement)).map_err(failed(statement))
     }
 
@@ -126,7 +126,7 @@ impl StatementDriver for Pgsql {
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, UbenchError> {
+    ) -> Result<u64, ToolError> {
         let tried = "change a row";
         let Some(text) = &statement.compiled else {
             return self.plain(&statement.written_out(arguments), tried);
@@ -141,7 +141,7 @@ impl StatementDriver for Pgsql {
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, UbenchError> {
+    ) -> Result<u64, ToolError> {
         let tried = "look for a row";
         let Some(text) = &statement.compiled else {
             return self.plain(&statement.written_out(arguments), tried);

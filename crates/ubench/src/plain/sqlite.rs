@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use base::ToolError;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
 use super::StatementDriver;
 use super::statement::{StatementArguments, StatementTemplate, StatementValue, create_table};
-use crate::error::UbenchError;
 use crate::open::SubjectEnvironment;
 use crate::subject::{BenchmarkSubject, ChangeSafety, SqliteJournalMode};
 
@@ -18,8 +18,8 @@ pub(super) struct SqliteDriver {
     is_in_transaction: bool,
 }
 
-fn failed(tried: &str) -> impl Fn(rusqlite::Error) -> UbenchError + use<'_> {
-    move |error| UbenchError::failed(tried, error)
+fn failed(tried: &str) -> impl Fn(rusqlite::Error) -> ToolError + use<'_> {
+    move |error| ToolError::failed(tried, error)
 }
 
 impl SqliteDriver {
@@ -27,7 +27,7 @@ impl SqliteDriver {
     pub(super) fn open(
         subject: &BenchmarkSubject,
         environment: &SubjectEnvironment<'_>,
-    ) -> Result<Self, UbenchError> {
+    ) -> Result<Self, ToolError> {
         let path = match environment.file {
             Some(path) => path.to_owned(),
             None => environment.folder.join("ubench.sqlite"),
@@ -70,7 +70,7 @@ impl ToSql for StatementValue {
 }
 
 impl StatementDriver for SqliteDriver {
-    fn run(&mut self, statement: &str) -> Result<(), UbenchError> {
+    fn run(&mut self, statement: &str) -> Result<(), ToolError> {
         self.connection.execute_batch(statement).map_err(failed(statement))?;
         self.is_in_transaction = statement == "BEGIN";
         self.flushed();
@@ -81,7 +81,7 @@ impl StatementDriver for SqliteDriver {
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, UbenchError> {
+    ) -> Result<u64, ToolError> {
         let changed = match &statement.compiled {
             Some(text) => self
                 .connection
@@ -98,7 +98,7 @@ impl StatementDriver for SqliteDriver {
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, UbenchError> {
+    ) -> Result<u64, ToolError> {
         let count = |rows: &mut rusqlite::Rows<'_>| {
             let mut count = 0;
             while let Some(row) = rows.next()? {

@@ -4,10 +4,11 @@ mod json;
 mod reading;
 mod report;
 
+use base::ToolError;
+
 use super::number_list::NumberList;
 use super::{ReportTimes, UptimeClock, head_line, parse_decimals, print_version};
 use crate::cpustat::{AVERAGE, ProcessorSelection};
-use crate::error::CounterError;
 use crate::print;
 use crate::reading_timer::{ReadingTimer, install_signals};
 
@@ -66,7 +67,7 @@ struct MpstatSelection {
 
 impl MpstatArgs {
     /// Runs mpstat: prints its reports.
-    pub(super) fn run(&self) -> Result<(), CounterError> {
+    pub(super) fn run(&self) -> Result<(), ToolError> {
         if self.version {
             return print_version("mpstat");
         }
@@ -97,7 +98,7 @@ impl MpstatArgs {
     }
 
     /// Returns the tables and lines that the command line selects among those of `reading`.
-    fn selection(&self, reading: &MpstatReading) -> Result<MpstatSelection, CounterError> {
+    fn selection(&self, reading: &MpstatReading) -> Result<MpstatSelection, ToolError> {
         let is_listed = |keyword: &str| {
             self.has_all || self.interrupts.iter().any(|word| word == keyword || word == "ALL")
         };
@@ -151,7 +152,7 @@ enum MpstatOutput {
 
 impl MpstatOutput {
     /// Prints the part of the output before the reports.
-    fn begin(args: &MpstatArgs, has_head_each_time: bool) -> Result<Self, CounterError> {
+    fn begin(args: &MpstatArgs, has_head_each_time: bool) -> Result<Self, ToolError> {
         if args.format.is_some() {
             let document = MpstatDocument::default();
             print(&MpstatDocument::begin())?;
@@ -162,7 +163,7 @@ impl MpstatOutput {
     }
 
     /// Prints the report of an interval that began at the time of day `began`.
-    fn show(&mut self, report: &MpstatReport, began: &str) -> Result<(), CounterError> {
+    fn show(&mut self, report: &MpstatReport, began: &str) -> Result<(), ToolError> {
         match self {
             Self::Text { decimals, has_head_each_time, is_first } => {
                 let head = (*has_head_each_time || *is_first).then_some(began);
@@ -174,7 +175,7 @@ impl MpstatOutput {
     }
 
     /// Prints the report of averages, which the JSON document does not have.
-    fn show_average(&mut self, mut report: MpstatReport) -> Result<(), CounterError> {
+    fn show_average(&mut self, mut report: MpstatReport) -> Result<(), ToolError> {
         AVERAGE.clone_into(&mut report.time);
         match self {
             Self::Text { .. } => self.show(&report, AVERAGE),
@@ -182,7 +183,7 @@ impl MpstatOutput {
         }
     }
 
-    fn end(self) -> Result<(), CounterError> {
+    fn end(self) -> Result<(), ToolError> {
         match self {
             Self::Text { .. } => Ok(()),
             Self::Json(_) => print(&MpstatDocument::end()),

@@ -6,12 +6,12 @@ mod task;
 
 use std::collections::BTreeMap;
 
+use base::ToolError;
 use counters::{parse_memory, parse_page_kb};
 use testbed::proc;
 
 use super::{ReportTimes, UptimeClock, head_line, parse_decimals, print_version, processor_count};
 use crate::cpustat::AVERAGE;
-use crate::error::CounterError;
 use crate::print;
 use crate::reading_timer::{ReadingTimer, install_signals};
 
@@ -92,7 +92,7 @@ fn parse_process(text: &str) -> Result<ProcessWord, String> {
 
 impl PidstatArgs {
     /// Runs pidstat: prints its reports.
-    pub(super) fn run(&self) -> Result<(), CounterError> {
+    pub(super) fn run(&self) -> Result<(), ToolError> {
         if self.version {
             return print_version("pidstat");
         }
@@ -103,7 +103,7 @@ impl PidstatArgs {
         // With a pattern, a process may get its name later.
         let has_end = !selection.pids.is_empty() && self.pattern.is_none();
         if has_end && first.tasks.is_empty() {
-            return Err(CounterError::Usage(format!("there is no process {}", selection.pids[0])));
+            return Err(ToolError::Usage(format!("there is no process {}", selection.pids[0])));
         }
         let mut table = self.table(&selection);
         if self.times.interval.is_zero() {

@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 
 use base::offset::{Offset, UNCERTAINTY_MAX_NS};
+use base::time::seconds;
 use serde_json::{Value, json};
 
 use crate::perfdhcp::account::ExchangeAccount;
 use crate::perfdhcp::args::PerfdhcpArgs;
 use crate::perfdhcp::report::PerfdhcpReport;
-use crate::run::seconds;
 
 /// Result of one of several generators.
 pub(crate) struct GeneratorResult {
@@ -96,7 +96,7 @@ impl GeneratorResult {
             "clock_uncertainty_us": self.clock.uncertainty_ns as f64 / 1e3,
             "clock_drift_us": self.drift_ns().map(us),
             "notice_us": us(self.notice_ns),
-            "ended": done.reason.text(),
+            "ended": done.reason.words(),
             "exchanges": exchanges,
             "elapsed_s": seconds(done.end_ns - done.start_ns),
             "messages_sent": done.sends.sent,

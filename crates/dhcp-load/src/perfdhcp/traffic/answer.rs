@@ -9,9 +9,8 @@ use crate::fault::ReplyFault;
 use crate::perfdhcp::capture::exchange_of;
 use crate::perfdhcp::dialect::{Dialect, ExchangeKind, MessageSender};
 use crate::perfdhcp::lifecycle::LifecycleExchangeEnd;
-use crate::population::OutgoingMessage;
 use crate::protocol::Judgment;
-use crate::wire::ReceivedDatagram;
+use crate::wire::{OutgoingMessage, ReceivedDatagram};
 
 /// Offer in the reply to a first request, with the class of the reply.
 struct JudgedOffer<O> {

@@ -7,7 +7,7 @@ use load::ExchangeClass;
 use super::{ReplyState, RequestTraffic};
 use crate::perfdhcp::dialect::{Dialect, ExchangeKind, MessageSender};
 use crate::perfdhcp::lifecycle::LifecycleExchangeEnd;
-use crate::population::OutgoingMessage;
+use crate::wire::OutgoingMessage;
 
 impl<D: Dialect> RequestTraffic<D> {
     /// Counts requests that are overdue at `now_ns`, and gives up requests that have been watched

@@ -23,41 +23,26 @@ use testbed::nobody::{can_reach, give_away, unprivileged};
 use super::deployment::{PreparedServer, ServerDeployment, reported_version, write};
 use crate::error::LabError;
 
-/// DNS server that the lab can configure and start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DnsServer {
-    /// Responder `godwit dns echo`, which sends each query back.
-    Echo,
-    /// Authoritative server BIND of ISC.
-    Bind,
-    /// Authoritative server Knot DNS.
-    Knot,
-    /// Resolver Unbound of NLnet Labs, which answers from local data (`local-data`).
-    Unbound,
-    /// Authoritative server NSD of NLnet Labs.
-    Nsd,
-    /// Responder `dumresp` of PowerDNS, which sends each query back.
-    Dumresp,
+base::named! {
+    /// DNS server that the lab can configure and start. Names are those of the command line and of
+    /// results.
+    pub enum DnsServer {
+        /// Responder `godwit dns echo`, which sends each query back.
+        Echo = "echo",
+        /// Authoritative server BIND of ISC.
+        Bind = "bind",
+        /// Authoritative server Knot DNS.
+        Knot = "knot",
+        /// Resolver Unbound of NLnet Labs, which answers from local data (`local-data`).
+        Unbound = "unbound",
+        /// Authoritative server NSD of NLnet Labs.
+        Nsd = "nsd",
+        /// Responder `dumresp` of PowerDNS, which sends each query back.
+        Dumresp = "dumresp",
+    }
 }
 
 impl DnsServer {
-    /// All DNS servers that the lab can start.
-    pub const ALL: [Self; 6] =
-        [Self::Echo, Self::Bind, Self::Knot, Self::Unbound, Self::Nsd, Self::Dumresp];
-
-    /// Returns the DNS server's name on the command line and in results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Echo => "echo",
-            Self::Bind => "bind",
-            Self::Knot => "knot",
-            Self::Unbound => "unbound",
-            Self::Nsd => "nsd",
-            Self::Dumresp => "dumresp",
-        }
-    }
-
     /// Returns the DNS server called `name`; `None` when the lab knows none.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
