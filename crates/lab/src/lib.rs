@@ -36,6 +36,7 @@ mod samples;
 pub mod serve;
 pub mod stored;
 pub mod subject;
+pub mod subject_id;
 pub mod suite;
 pub mod target;
 pub mod terms;

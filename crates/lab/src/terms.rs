@@ -186,6 +186,7 @@ mod tests {
 
     use super::*;
     use crate::subject::KeaVersion;
+    use crate::subject_id::SubjectId;
 
     fn plan() -> Plan {
         let mut plan = Plan::default();
@@ -226,7 +227,7 @@ mod tests {
         let terms = terms(SubjectKind::Limit, &plan);
         let request = |rate_per_s| TrialRequest {
             number: 0,
-            subject: 0,
+            subject: SubjectId::at(0),
             purpose: Purpose::Search,
             round: 0,
             rounds: 1,

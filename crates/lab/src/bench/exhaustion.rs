@@ -21,11 +21,11 @@ impl ProcessBench<'_> {
     ) -> Result<Exhaustion, LabError> {
         let (rate_per_s, dwell_s) = (request.rate_per_s, request.dwell_s);
         let pool_size = self.plan.exhaustion.pool_size(rate_per_s, dwell_s);
-        for position in self.subject_servers(request.subject) {
+        for position in self.subject_servers(request.subject.position()) {
             let terms = &mut self.services[position].terms;
             terms.pool_size = terms.pool_size.min(pool_size);
         }
         self.start_all_anew(&[request.subject])?;
-        Ok(Exhaustion { pool_size: self.services[request.subject].terms.pool_size })
+        Ok(Exhaustion { pool_size: self.services[request.subject.position()].terms.pool_size })
     }
 }

@@ -42,7 +42,7 @@ impl ProcessBench<'_> {
         folder: &Path,
         from: From,
     ) -> (CommandLine, Option<PathBuf>) {
-        let service = &self.services[request.subject];
+        let service = &self.services[request.subject.position()];
         let cpu = Some(self.processors.generator);
         let addresses = GeneratorAddresses { relay: self.relay, server: service.address };
         let load = OfferedLoad { rate_per_s: request.rate_per_s, dwell_s: request.dwell_s };
@@ -105,7 +105,7 @@ impl ProcessBench<'_> {
         if request.purpose.ends_database() {
             return Some(restart::INTERVAL_S);
         }
-        let is_limit = self.services[request.subject].subject.is_limit();
+        let is_limit = self.services[request.subject.position()].subject.is_limit();
         let is_long = request.dwell_s >= exhaustion::LONG_S && !is_limit;
         let has_intervals = request.purpose == Purpose::Exhaustion || is_long;
         (has_intervals && self.family.protocol.is_dhcp()).then_some(exhaustion::INTERVAL_S)

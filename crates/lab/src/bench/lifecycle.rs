@@ -12,6 +12,7 @@ use super::service::MeasuredServer;
 use crate::driver::{self, features};
 use crate::error::LabError;
 use crate::leases::{self, LeaseCheckResult};
+use crate::subject_id::SubjectId;
 
 impl ProcessBench<'_> {
     /// Ends the server at `position` in order (SIGTERM) and looks for every assigned lease in its
@@ -67,9 +68,9 @@ impl ProcessBench<'_> {
         )
     }
 
-    /// Starts the servers at `positions` anew, without the leases of the run before.
-    pub(super) fn start_all_anew(&mut self, positions: &[usize]) -> Result<(), LabError> {
-        for &position in positions {
+    /// Starts the servers of `subjects` anew, without the leases of the run before.
+    pub(super) fn start_all_anew(&mut self, subjects: &[SubjectId]) -> Result<(), LabError> {
+        for position in subjects.iter().map(|subject| subject.position()) {
             self.end_server(position);
             let service = &self.services[position];
             self.empty_store(&service.store)?;

@@ -51,6 +51,7 @@ use crate::profiler::{PerfRecording, UnreadSamples};
 use crate::progress::ProgressWriter;
 use crate::runner::RunTime;
 use crate::samples::from_readings;
+use crate::subject_id::SubjectId;
 use crate::trial::{RunStage, TrialEnd, TrialRequest, TrialRunner};
 use machines::TrialGenerator;
 use poll::Poller;
@@ -126,7 +127,7 @@ impl TrialRunner for ProcessBench<'_> {
         self.origin.elapsed().as_secs_f64()
     }
 
-    fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError> {
+    fn start_anew(&mut self, subjects: &[SubjectId]) -> Result<(), LabError> {
         self.start_all_anew(subjects)
     }
 
@@ -139,29 +140,29 @@ impl TrialRunner for ProcessBench<'_> {
     }
 
     fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError> {
-        let label = self.services[request.subject].subject.label();
+        let label = self.services[request.subject.position()].subject.label();
         let words = format!("{} {label}: {}/s", step_words(request), grouped(request.rate_per_s));
         self.progress.step(&words);
         let exhaustion = match request.purpose {
             Purpose::Exhaustion => Some(self.start_with_short_pool(request)?),
             _ => None,
         };
-        let flush_us = self.flush_us(request.subject)?;
+        let flush_us = self.flush_us(request.subject.position())?;
         let mut wait_s = 0.0;
-        for position in self.subject_servers(request.subject) {
+        for position in self.subject_servers(request.subject.position()) {
             match self.settle(position)? {
                 Some(waited_s) => wait_s += waited_s,
                 None => return Ok(self.report_ended_server(position)),
             }
         }
-        let service = &self.services[request.subject];
+        let service = &self.services[request.subject.position()];
         let mut dwell_s = service.terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
         if service.subject.feature == ServerFeature::Perfdhcp {
             dwell_s = driver::perfdhcp::dwell_s(dwell_s);
         }
         let before = TrialRecord { wait_s, flush_us, exhaustion, ..TrialRecord::default() };
         let trial = self.measure(&TrialRequest { dwell_s, ..*request }, before)?;
-        for position in self.subject_servers(request.subject) {
+        for position in self.subject_servers(request.subject.position()) {
             if self.services[position].has_ended() {
                 return Ok(self.report_ended_server(position));
             }
@@ -194,15 +195,15 @@ impl ProcessBench<'_> {
         request: &TrialRequest,
         before: TrialRecord,
     ) -> Result<TrialRecord, LabError> {
-        let file_name = self.services[request.subject].subject.file_name();
+        let file_name = self.services[request.subject.position()].subject.file_name();
         let name = format!("{:03}-{file_name}", request.number);
         let folder = self.folder.join(folder::TRIALS).join(name);
         folder::create(&folder)?;
         let recording = self.attach(request, &folder);
         let seed = self.plan.trial_seed(request.number);
         let parts = self.trial_generators(request, seed, &folder)?;
-        let queues = self.set_queues(request.subject)?;
-        let service = &self.services[request.subject];
+        let queues = self.set_queues(request.subject.position())?;
+        let service = &self.services[request.subject.position()];
         let (sampler, server_pid) = (self.sampler(service), service.pid());
         let poller = (service.subject.feature == ServerFeature::PolledSubnets)
             .then(|| Poller::start(&service.topology, service.address));
@@ -213,17 +214,18 @@ impl ProcessBench<'_> {
         }
         let (ended, events) = self.wait_for_generators(request, &mut processes, recording)?;
         let end_s = self.elapsed_s();
-        let queues = self.queues_since(request.subject, queues)?;
+        let queues = self.queues_since(request.subject.position(), queues)?;
         let polls = poller.map(Poller::finish).transpose()?;
         let samples = from_readings(&sampler.finish(), server_pid.is_some());
         if self.stop.load(Ordering::Acquire) {
             return Err(LabError::Interrupted);
         }
-        let samples = self.with_remote_samples(samples, request.subject, &parts, start_s, end_s);
+        let samples =
+            self.with_remote_samples(samples, request.subject.position(), &parts, start_s, end_s);
         self.collect(&parts, &folder)?;
         let profile = self.read(events.samples);
         let load = self.read_record(request, &processes, ended, &folder)?;
-        let service = &mut self.services[request.subject];
+        let service = &mut self.services[request.subject.position()];
         polls.iter().for_each(|polls| service.polls.add(*polls));
         service.next_client = service.terms.next_clients(service.next_client, request).1;
         let lists = parts.iter().filter_map(|part| part.list.clone());
@@ -239,7 +241,7 @@ impl ProcessBench<'_> {
             start_s,
             end_s,
             timeline_s: self.timeline_start_s(load.as_ref(), start_s, start_ns),
-            commands: self.commands(request.subject, &parts),
+            commands: self.commands(request.subject.position(), &parts),
             server_cpus,
             generator_cpus,
             restart: events.restart.zip(load.as_ref()).map(|(of, load)| of.since_due(load)),
@@ -304,7 +306,7 @@ impl ProcessBench<'_> {
 
     /// Returns the trial record `before` with the data of `request`.
     fn with_request(&self, request: &TrialRequest, seed: u64, before: TrialRecord) -> TrialRecord {
-        let subject = &self.services[request.subject].subject;
+        let subject = &self.services[request.subject.position()].subject;
         TrialRecord {
             schema: TRIAL_SCHEMA.to_owned(),
             number: request.number,
@@ -394,7 +396,9 @@ impl ProcessBench<'_> {
             offered_load::OfferedLoad { rate_per_s: request.rate_per_s, dwell_s: request.dwell_s };
         let record = if request.purpose == Purpose::Avalanche {
             avalanche::record(&read(avalanche::REPORT), load)
-        } else if self.services[request.subject].subject.feature == ServerFeature::Perfdhcp {
+        } else if self.services[request.subject.position()].subject.feature
+            == ServerFeature::Perfdhcp
+        {
             perfdhcp::record(&read("generator.out"), load.rate_per_s, load.dwell_s)
         } else {
             serde_json::from_str(&read(generator::RECORD)).ok()

@@ -66,7 +66,7 @@ impl ProcessBench<'_> {
         }
         let Profiler::On(perf) = &self.profiler else { return None };
         let pids: Vec<u32> = self
-            .subject_servers(request.subject)
+            .subject_servers(request.subject.position())
             .into_iter()
             .filter_map(|position| self.services[position].pid())
             .flat_map(process_tree)

@@ -41,7 +41,7 @@ impl ProcessBench<'_> {
         &mut self,
         request: &TrialRequest,
     ) -> Result<Option<DatabaseRestart>, LabError> {
-        let engine = driver::engine(self.services[request.subject].subject.store);
+        let engine = driver::engine(self.services[request.subject.position()].subject.store);
         let Some(database) =
             self.databases.iter_mut().find(|database| Some(database.engine()) == engine)
         else {
