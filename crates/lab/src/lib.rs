@@ -8,6 +8,7 @@
 //! samplers. The lab links no server and no generator: it starts Godwit's own as processes, like
 //! third parties'.
 
+mod available;
 pub mod bench;
 mod columns;
 mod commit;

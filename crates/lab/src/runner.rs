@@ -293,7 +293,7 @@ impl RunExecution<'_> {
 
     fn hurry(&mut self, searches: &mut PerSubject<Option<Search>>, round: u32) {
         let mut names = Vec::new();
-        for (subject, search) in searches.iter_mut() {
+        for (subject, search) in searches.ids().zip(searches.iter_mut()) {
             let Some(search) = search.as_mut().filter(|s| s.result().is_none()) else { continue };
             search.hurry();
             names.push(self.subjects[subject].label());

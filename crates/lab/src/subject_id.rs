@@ -5,21 +5,7 @@ use std::ops::{Index, IndexMut};
 
 /// Identifier of a subject (server, variant or limit responder) in its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SubjectId(usize);
-
-impl SubjectId {
-    /// Makes the identifier of the subject at `position` of the run's list of subjects.
-    #[must_use]
-    pub const fn at(position: usize) -> Self {
-        Self(position)
-    }
-
-    /// Returns the position of the subject in the run's list of subjects.
-    #[must_use]
-    pub const fn position(self) -> usize {
-        self.0
-    }
-}
+pub struct SubjectId(pub(crate) usize);
 
 /// Values of the subjects of a run, one for each, found by the subject's identifier.
 #[derive(Debug)]
@@ -39,8 +25,8 @@ impl<T> PerSubject<T> {
         self.0.iter()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (SubjectId, &mut T)> {
-        self.0.iter_mut().enumerate().map(|(position, value)| (SubjectId(position), value))
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut()
     }
 }
 

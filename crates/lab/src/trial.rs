@@ -26,6 +26,15 @@ pub struct TrialRequest {
     pub dwell_s: f64,
 }
 
+#[cfg(test)]
+impl TrialRequest {
+    /// Makes a request for the first trial of the first subject.
+    pub(crate) fn for_test(rate_per_s: f64, dwell_s: f64) -> Self {
+        let (subject, purpose) = (SubjectId(0), Purpose::Search);
+        Self { number: 0, subject, purpose, round: 0, rounds: 1, rate_per_s, dwell_s }
+    }
+}
+
 /// Time without an answer that ends a confirming trial, in seconds. An exchange that is answered
 /// later was queued too long, since the generator sent its last request a second before: it is
 /// missed either way.
