@@ -14,14 +14,11 @@ pub(super) const TITLE: &str = "Operations per second — godwit";
 /// Draws the body of the capacity page from `chart`.
 pub(super) fn body(chart: &CapacityChart) -> Markup {
     html! {
-        header {
-            div {
-                p class="kicker" { "godwit capacity" }
-                h1 { "Operations per second that this number of leases causes" }
-                p class="facts" { (facts(chart)) }
-            }
-            (page::theme_button())
-        }
+        (page::header(
+            "godwit capacity",
+            "Operations per second that this number of leases causes",
+            facts(chart),
+        ))
         main {
             section class="figures" data-chart="capacity" {
                 h2 { "Operations per second" }

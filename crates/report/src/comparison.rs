@@ -19,14 +19,9 @@ pub(super) fn title(comparison: &Comparison) -> String {
 /// Draws the body of the page of a comparison.
 pub(super) fn body(comparison: &Comparison) -> Markup {
     html! {
-        header {
-            div {
-                p class="kicker" { "godwit lab compare" }
-                h1 { "B against A" }
-                p class="facts" { "A: " (comparison.a.name) br; "B: " (comparison.b.name) }
-            }
-            (page::theme_button())
-        }
+        (page::header("godwit lab compare", "B against A", html! {
+            "A: " (comparison.a.name) br; "B: " (comparison.b.name)
+        }))
         main {
             (verdict(comparison))
             @if let Some(gate) = &comparison.gate { (by_margin(gate)) }

@@ -4,9 +4,10 @@
 use maud::{Markup, html};
 use serde::Serialize;
 
+use crate::page::header;
 use crate::plot::{self, Axis, ChartMark, ChartWidth, PlotArea};
 use crate::scale::AxisScale;
-use crate::{document, format, theme_button};
+use crate::{document, format};
 use measure::statistics::standard_deviation;
 
 const TICKS: usize = 6;
@@ -65,14 +66,7 @@ pub fn render(
     notes: &[FigureNote],
 ) -> String {
     let body = html! {
-        header {
-            div {
-                p class="kicker" { (kicker) }
-                h1 { (title) }
-                p class="facts" { (facts.join(" · ")) }
-            }
-            (theme_button())
-        }
+        (header(kicker, title, facts.join(" · ")))
         main {
             @for chart in charts { (figure(chart)) }
             section class="method" {

@@ -3,9 +3,10 @@
 use maud::{Markup, html};
 use serde::Serialize;
 
+use crate::page::header;
 use crate::plot::{self, Axis, ChartWidth, PlotArea};
 use crate::scale::AxisScale;
-use crate::{document, format, theme_button};
+use crate::{document, format};
 
 /// Number of stretches into which a line of a chart is divided, so that a pointer finds each.
 const STRETCHES: usize = 60;
@@ -40,14 +41,7 @@ pub struct TimeChart {
 pub fn render(kicker: &str, title: &str, facts: &[String], charts: &[TimeChart]) -> String {
     let end_s = points(charts).fold(0.0_f64, |end_s, point| end_s.max(point.0));
     let body = html! {
-        header {
-            div {
-                p class="kicker" { (kicker) }
-                h1 { (title) }
-                p class="facts" { (facts.join(" · ")) }
-            }
-            (theme_button())
-        }
+        (header(kicker, title, facts.join(" · ")))
         main {
             @for chart in charts { (figure(chart, end_s)) }
         }
