@@ -337,18 +337,20 @@ impl RunExecution<'_> {
                 self.trial(subject, Purpose::Curve, 0, rate, curve.dwell_s)?;
             }
         }
-        match left_out {
-            0 => {}
-            1 => self
-                .out
-                .warnings
-                .push("Time ran short: a point of a load curve was left out.".to_owned()),
-            _ => self
-                .out
-                .warnings
-                .push(format!("Time ran short: {left_out} points of load curves were left out.")),
+        if left_out == 1 {
+            let warning = "Time ran short: a point of a load curve was left out.";
+            self.out.warnings.push(warning.to_owned());
+        } else {
+            self.warn_left_out(left_out, "points of load curves");
         }
         Ok(())
+    }
+
+    /// Adds the warning that `count` trials, such as steps of ramps, did not fit in the time.
+    fn warn_left_out(&mut self, count: u32, trials: &str) {
+        if count > 0 {
+            self.out.warnings.push(format!("Time ran short: {count} {trials} were left out."));
+        }
     }
 
     /// Runs a trial of each server at half of the highest rate of the slowest server; returns the
@@ -419,11 +421,7 @@ impl RunExecution<'_> {
                 }
             }
         }
-        if left_out > 0 {
-            self.out
-                .warnings
-                .push(format!("Time ran short: {left_out} steps of ramps were left out."));
-        }
+        self.warn_left_out(left_out, "steps of ramps");
         Ok(())
     }
 
@@ -462,9 +460,7 @@ impl RunExecution<'_> {
                 self.trial(subject, Purpose::Profile, 0, rate, dwell_s)?;
             }
         }
-        if left_out > 0 {
-            self.out.warnings.push(format!("Time ran short: {left_out} profiles were left out."));
-        }
+        self.warn_left_out(left_out, "profiles");
         Ok(())
     }
 
