@@ -8,6 +8,7 @@
 //! samplers. The lab links no server and no generator: it starts Godwit's own as processes, like
 //! third parties'.
 
+mod available;
 pub mod bench;
 mod columns;
 mod commit;
@@ -36,6 +37,7 @@ mod samples;
 pub mod serve;
 pub mod stored;
 pub mod subject;
+pub mod subject_id;
 pub mod suite;
 pub mod target;
 pub mod terms;

@@ -5,24 +5,22 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use measure::Plan;
-use measure::plan::{MeasuredProtocol, Topology};
+use measure::plan::MeasuredProtocol;
 use measure::record::{RUN_SCHEMA, RunRecord};
 use measure::summary::RunSummary;
-use testbed::registry::user_id;
-use testbed::{DatabaseEngine, qdisc};
 
-use crate::bench::{BenchSettings, ProcessBench};
+use crate::available;
+use crate::bench::{BenchRecord, BenchSettings, ProcessBench};
 use crate::driver;
 use crate::environment;
 use crate::error::LabError;
-use crate::family::ProtocolAddressing;
 use crate::folder::{self, Calendar};
 use crate::leases::LeaseCheckResult;
 use crate::other_load::{self, OtherLoadResult};
 use crate::progress::ProgressWriter;
 use crate::report;
 use crate::runner::{self, Outcomes, RunTime};
-use crate::subject::{self, MeasurementSubject, SubjectKind};
+use crate::subject::{MeasurementSubject, SubjectKind};
 use crate::target::RunningTarget;
 
 /// Settings of `godwit lab run` that the user requested.
@@ -71,7 +69,7 @@ pub fn run(
     progress: &mut ProgressWriter,
 ) -> Result<FinishedRun, LabError> {
     let plan = &settings.plan;
-    let (subjects, mut first_warnings) = subjects(settings)?;
+    let (subjects, mut first_warnings) = available::subjects(settings)?;
     let others =
         if settings.ignores_load { OtherLoadResult::default() } else { other_load::watch(stop) };
     let time = RunTime::for_loaded_machine(others.share, plan, &subjects);
@@ -86,9 +84,10 @@ pub fn run(
     }
     let began = Calendar::now();
     let folder = folder::choose(&settings.results, began, &plan.name)?;
-    progress.start_journal(&folder, &initial_record(settings, began));
-    let what = PreparedRun { subjects, time, first_warnings };
-    let finished = measure_subjects(settings, stop, progress, began, folder, what);
+    let mut record = initial_record(settings, began);
+    progress.start_journal(&folder, &record);
+    record.warnings = first_warnings;
+    let finished = measure_subjects(settings, &subjects, &time, folder, record, stop, progress);
     progress.end_journal();
     finished
 }
@@ -105,145 +104,55 @@ fn initial_record(settings: &RunSettings, began: Calendar) -> RunRecord {
     }
 }
 
-/// Run that is ready to be measured: its servers in their variants (ways to run them), their time,
-/// and the warnings so far.
-struct PreparedRun {
-    subjects: Vec<MeasurementSubject>,
-    time: RunTime,
-    first_warnings: Vec<String>,
-}
-
-/// Measures the servers of a prepared run in their variants and writes the results into `folder`;
-/// returns the finished run.
+/// Measures `subjects` within `time` and writes the results into `folder`; returns the finished
+/// run. `record` has the data that is known before the first trial.
 fn measure_subjects(
     settings: &RunSettings,
+    subjects: &[MeasurementSubject],
+    time: &RunTime,
+    folder: PathBuf,
+    record: RunRecord,
     stop: &AtomicBool,
     progress: &mut ProgressWriter,
-    began: Calendar,
-    folder: PathBuf,
-    PreparedRun { subjects, time, first_warnings }: PreparedRun,
 ) -> Result<FinishedRun, LabError> {
     let plan = &settings.plan;
-    let mut bench = ProcessBench::build(
-        BenchSettings {
-            plan,
-            time: &time,
-            subjects: &subjects,
-            godwit: settings.godwit.clone(),
-            folder: folder.clone(),
-            running: settings.target.as_ref(),
-            stop,
-        },
-        progress,
-    )?;
-    let outcomes = runner::run(plan, &subjects, &time, &mut bench)?;
-    let duration_s = crate::trial::TrialRunner::elapsed_s(&bench);
-    let (leases, problems) = bench.end_servers();
-    let (flushes, starts) = (bench.flushes(), bench.starts());
+    let settings = BenchSettings {
+        plan,
+        time,
+        subjects,
+        godwit: settings.godwit.clone(),
+        folder: folder.clone(),
+        running: settings.target.as_ref(),
+        stop,
+    };
+    let mut bench = ProcessBench::build(&settings, record, progress)?;
+    let mut outcomes = runner::run(plan, subjects, time, &mut bench)?;
+    let BenchRecord { run: mut record, leases, problems } = bench.end_servers();
     if stop.load(Ordering::Acquire) && outcomes.finished_rounds == 0 {
         return Err(LabError::Interrupted);
     }
-    let mut environment = environment::gather(bench.topology_name(), bench.versions());
     for verified in &leases {
-        environment.settings.insert(
+        record.environment.settings.insert(
             format!("leases verified, {}", verified.server),
             format!("{} of {}", verified.found, verified.given),
         );
     }
-    let mut warnings = first_warnings;
-    warnings.extend(bench.warnings());
     if outcomes.is_interrupted {
-        warnings.push(
-            "Interrupted by the user: this result has the measurements done until \
-                       then."
-                .to_owned(),
+        record.warnings.push(
+            "Interrupted by the user: this result has the measurements done until then.".to_owned(),
         );
     }
-    warnings
-        .extend(outcomes.warnings.iter().chain(&outcomes.ended_servers).chain(&problems).cloned());
-    let record = RunRecord {
-        schema: RUN_SCHEMA.to_owned(),
-        plan: plan.clone(),
-        started: began.rfc3339(),
-        duration_s,
-        environment,
-        searches: outcomes.searches.clone(),
-        flushes,
-        starts,
-        is_interrupted: outcomes.is_interrupted,
-        commands: vec![settings.command_line.clone()],
-        warnings,
-        files: files(&subjects, plan.protocol),
-    };
+    let ended = outcomes.ended_servers.iter();
+    record.warnings.extend(outcomes.warnings.iter().chain(ended).chain(&problems).cloned());
+    record.searches = std::mem::take(&mut outcomes.searches);
+    record.is_interrupted = outcomes.is_interrupted;
+    record.files = files(subjects, plan.protocol);
     folder::write_json(&folder.join(folder::RUN), &record)?;
     folder::write_json(&folder.join(folder::LEASES), &leases)?;
     let summary = report::write_report(&folder, &record, &outcomes.trials)?;
     let shortfalls = shortfalls(&summary, &outcomes, &leases);
     bench.keep()?;
     Ok(FinishedRun { folder, summary, leases, shortfalls, is_interrupted: outcomes.is_interrupted })
-}
-
-/// Returns the servers and responders that are measured (subjects), all of them installed, and a
-/// sentence for each database that is not.
-fn subjects(settings: &RunSettings) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
-    let plan = &settings.plan;
-    let all = match &settings.target {
-        Some(running) => vec![MeasurementSubject::running(running.server)],
-        None => subject::subjects(plan, &plan.servers, settings.server_command.as_deref())?,
-    };
-    let (all, mut left_out) = with_stores(all)?;
-    let (subjects, without) = with_qdiscs(plan, all)?;
-    left_out.extend(without);
-    for subject in &subjects {
-        driver::require(subject, ProtocolAddressing::for_protocol(plan.protocol))?;
-    }
-    Ok((subjects, left_out))
-}
-
-/// Returns those of `subjects`, the measured servers, whose databases are installed, and a sentence
-/// for each database that is not.
-fn with_stores(
-    subjects: Vec<MeasurementSubject>,
-) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
-    let missing = |subject: &MeasurementSubject| {
-        driver::engine(subject.store).and_then(DatabaseEngine::missing)
-    };
-    let mut sentences: Vec<String> = subjects
-        .iter()
-        .filter_map(|subject| Some((subject.store.name(), missing(subject)?)))
-        .map(|(store, why)| format!("Nothing was measured on {store}: {why}."))
-        .collect();
-    sentences.sort_unstable();
-    sentences.dedup();
-    let there: Vec<MeasurementSubject> =
-        subjects.into_iter().filter(|subject| missing(subject).is_none()).collect();
-    if !sentences.is_empty() && there.iter().all(MeasurementSubject::is_limit) {
-        return Err(LabError::Failed(sentences.join("\n")));
-    }
-    Ok((there, sentences))
-}
-
-/// Returns those of `subjects`, the measured servers, whose queueing disciplines this machine has,
-/// and a sentence for each discipline that it lacks.
-fn with_qdiscs(
-    plan: &Plan,
-    mut subjects: Vec<MeasurementSubject>,
-) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
-    let mut sentences = Vec::new();
-    let has_link = plan.topology != Topology::Loopback && user_id() == 0;
-    let disciplines = plan.server.features.iter().filter_map(|of| Some((of, of.qdisc()?)));
-    for (feature, words) in disciplines {
-        let why = if has_link {
-            qdisc::missing_reason(words)?
-        } else {
-            Some("the link is loopback; run as root to use a veth pair".to_owned())
-        };
-        if let Some(why) = why {
-            sentences.push(format!("Nothing was measured with {}: {why}.", feature.name()));
-            subjects.retain(|subject| subject.feature != *feature);
-        }
-    }
-    Ok((subjects, sentences))
 }
 
 /// Returns the raw files of a run that belong to no trial.

@@ -23,6 +23,7 @@ use measure::search::{Search, SearchStep, TrialOutcome};
 
 use crate::error::LabError;
 use crate::subject::MeasurementSubject;
+use crate::subject_id::{PerSubject, SubjectId};
 use crate::terms::MeasurementTerms;
 use crate::trial::{RunStage, TrialEnd, TrialRequest, TrialRunner};
 pub use time::RunTime;
@@ -104,15 +105,16 @@ fn run_stages(
 ) -> Result<Outcomes, LabError> {
     let started_s = bench.elapsed_s();
     bench.record_stage_end(RunStage::Started);
+    let subjects: PerSubject<&MeasurementSubject> = subjects.iter().collect();
     let mut execution = RunExecution {
         plan,
-        subjects,
         bench,
         time,
         started_s,
         leases: 0,
-        active: (0..subjects.len()).collect(),
-        rates: vec![None; subjects.len()],
+        active: subjects.ids().collect(),
+        rates: subjects.iter().map(|_| None).collect(),
+        subjects,
         out: Outcomes::default(),
         turn: 0,
     };
@@ -127,19 +129,18 @@ fn run_stages(
 
 struct RunExecution<'a> {
     plan: &'a Plan,
-    subjects: &'a [MeasurementSubject],
+    subjects: PerSubject<&'a MeasurementSubject>,
     bench: &'a mut dyn TrialRunner,
     time: &'a RunTime,
     /// Time at which all servers had started, in seconds since the run began.
     started_s: f64,
     /// Number of leases that clients got from the servers that run.
     leases: u64,
-    /// Positions of the subjects (servers in their variants, and the limit responder) that are
-    /// still measured.
-    active: Vec<usize>,
+    /// Subjects (servers in their variants, and the limit responder) that are still measured.
+    active: Vec<SubjectId>,
     /// Last confirmed rate of each subject (server, variant or limit responder), in exchanges per
     /// second.
-    rates: Vec<Option<f64>>,
+    rates: PerSubject<Option<f64>>,
     out: Outcomes,
     /// Number of turns taken so far, each a trial of every subject; turns alternate in direction.
     turn: u32,
@@ -172,7 +173,7 @@ impl RunExecution<'_> {
     }
 
     /// Returns the number of leases that clients got from the server `subject` in `trial`.
-    fn leases_of(&self, trial: &TrialRecord, subject: usize) -> u64 {
+    fn leases_of(&self, trial: &TrialRecord, subject: SubjectId) -> u64 {
         let exchanges = trial.load.as_ref().map(|load| load.exchanges).unwrap_or_default();
         let is_dhcp = self.plan.protocol.is_dhcp() && !self.subjects[subject].is_limit();
         if is_dhcp { exchanges.on_time + exchanges.late } else { 0 }
@@ -239,12 +240,12 @@ impl RunExecution<'_> {
     /// Searches the highest rate of each subject (server, variant, limit responder) once, a trial
     /// of each in turn, until all searches are done.
     fn search_round(&mut self, round: u32, until_s: f64) -> Result<(), LabError> {
-        let mut searches: Vec<Option<Search>> = vec![None; self.subjects.len()];
+        let mut searches: PerSubject<Option<Search>> = self.subjects.iter().map(|_| None).collect();
         for &subject in &self.active {
             searches[subject] = Some(match self.rates[subject] {
                 Some(rate) if !self.plan.has_runs() => Search::near(&self.plan.search, rate),
                 _ => {
-                    let terms = MeasurementTerms::for_subject(&self.subjects[subject], self.plan);
+                    let terms = MeasurementTerms::for_subject(self.subjects[subject], self.plan);
                     Search::new(&self.plan.round_search(round, &terms.search(&self.plan.search)))
                 }
             });
@@ -275,8 +276,9 @@ impl RunExecution<'_> {
                 break;
             }
         }
-        for (subject, search) in searches.iter().enumerate() {
-            let Some(result) = search.as_ref().and_then(Search::result) else { continue };
+        for subject in searches.ids() {
+            let search = searches[subject].as_ref();
+            let Some(result) = search.and_then(Search::result) else { continue };
             self.rates[subject] = result.rate_per_s.or(self.rates[subject]);
             self.out.searches.push(SearchEnd {
                 server: self.subjects[subject].server.clone(),
@@ -289,9 +291,9 @@ impl RunExecution<'_> {
         Ok(())
     }
 
-    fn hurry(&mut self, searches: &mut [Option<Search>], round: u32) {
+    fn hurry(&mut self, searches: &mut PerSubject<Option<Search>>, round: u32) {
         let mut names = Vec::new();
-        for (subject, search) in searches.iter_mut().enumerate() {
+        for (subject, search) in searches.ids().zip(searches.iter_mut()) {
             let Some(search) = search.as_mut().filter(|s| s.result().is_none()) else { continue };
             search.hurry();
             names.push(self.subjects[subject].label());
@@ -308,11 +310,11 @@ impl RunExecution<'_> {
     /// Keeps, of the variants of each server (ways to run it, such as multi-threaded), only the one
     /// with the highest rate.
     fn keep_best_variants(&mut self) {
-        let (subjects, rates) = (self.subjects, &self.rates);
-        let rate = |subject: usize| rates[subject].unwrap_or(0.0);
+        let (subjects, rates) = (&self.subjects, &self.rates);
+        let rate = |subject: SubjectId| rates[subject].unwrap_or(0.0);
         let all = self.active.clone();
         self.active.retain(|&subject| {
-            let is_better = |&other: &usize| {
+            let is_better = |&other: &SubjectId| {
                 subjects[other].server == subjects[subject].server
                     && (rate(other), subject) > (rate(subject), other)
             };
@@ -335,18 +337,20 @@ impl RunExecution<'_> {
                 self.trial(subject, Purpose::Curve, 0, rate, curve.dwell_s)?;
             }
         }
-        match left_out {
-            0 => {}
-            1 => self
-                .out
-                .warnings
-                .push("Time ran short: a point of a load curve was left out.".to_owned()),
-            _ => self
-                .out
-                .warnings
-                .push(format!("Time ran short: {left_out} points of load curves were left out.")),
+        if left_out == 1 {
+            let warning = "Time ran short: a point of a load curve was left out.";
+            self.out.warnings.push(warning.to_owned());
+        } else {
+            self.warn_left_out(left_out, "points of load curves");
         }
         Ok(())
+    }
+
+    /// Adds the warning that `count` trials, such as steps of ramps, did not fit in the time.
+    fn warn_left_out(&mut self, count: u32, trials: &str) {
+        if count > 0 {
+            self.out.warnings.push(format!("Time ran short: {count} {trials} were left out."));
+        }
     }
 
     /// Runs a trial of each server at half of the highest rate of the slowest server; returns the
@@ -417,17 +421,13 @@ impl RunExecution<'_> {
                 }
             }
         }
-        if left_out > 0 {
-            self.out
-                .warnings
-                .push(format!("Time ran short: {left_out} steps of ramps were left out."));
-        }
+        self.warn_left_out(left_out, "steps of ramps");
         Ok(())
     }
 
     /// Runs the trial of one step of a ramp for `subject`, repeated while it is void; returns false
     /// when the generator is the cause.
-    fn step(&mut self, subject: usize, rate: f64, dwell_s: f64) -> Result<bool, LabError> {
+    fn step(&mut self, subject: SubjectId, rate: f64, dwell_s: f64) -> Result<bool, LabError> {
         let mut is_generators = true;
         for _ in 0..=self.plan.search.void_repeats {
             if self.trial(subject, Purpose::Ramp, 0, rate, dwell_s)? != Some(TrialOutcome::Void) {
@@ -460,9 +460,7 @@ impl RunExecution<'_> {
                 self.trial(subject, Purpose::Profile, 0, rate, dwell_s)?;
             }
         }
-        if left_out > 0 {
-            self.out.warnings.push(format!("Time ran short: {left_out} profiles were left out."));
-        }
+        self.warn_left_out(left_out, "profiles");
         Ok(())
     }
 
@@ -494,7 +492,7 @@ impl RunExecution<'_> {
     fn measuring_s(&self) -> f64 {
         let profile = &self.plan.profile;
         let is_profiled =
-            |&&subject: &&usize| self.bench.can_profile() && !self.subjects[subject].is_limit();
+            |&&subject: &&SubjectId| self.bench.can_profile() && !self.subjects[subject].is_limit();
         let count = self.active.iter().filter(is_profiled).count() * profile.fractions.len();
         let each_s = profile.seconds + PROFILE_MARGIN_S + PROFILE_OVERHEAD_S;
         let profiles_s = (count as f64 * each_s).min(self.budget_s() * PROFILE_SHARE);
@@ -504,7 +502,7 @@ impl RunExecution<'_> {
     /// Estimates the time of the trials with restarts of databases, in seconds.
     fn restarts_s(&self) -> f64 {
         let restart = &self.plan.restart;
-        let is_on_database = |&&subject: &&usize| self.subjects[subject].store.is_database();
+        let is_on_database = |&&subject: &&SubjectId| self.subjects[subject].store.is_database();
         let subjects = self.active.iter().filter(is_on_database).count();
         let count = (subjects * restart.database.purposes().len()) as f64;
         let needed_s = count * (restart.dwell_s + self.plan.search.deadline_s + RESTART_OVERHEAD_S);
@@ -535,9 +533,9 @@ impl RunExecution<'_> {
         if count == 0 { OVERHEAD_S } else { total_s / f64::from(count) }
     }
 
-    /// Returns the positions of the subjects (servers, variants, limit responder) still measured,
-    /// in the order of the next turn.
-    fn next_turn(&mut self) -> Vec<usize> {
+    /// Returns the subjects (servers, variants, limit responder) still measured, in the order of
+    /// the next turn.
+    fn next_turn(&mut self) -> Vec<SubjectId> {
         let turns = self.plan.blocks.order.turns(self.active.len(), self.turn, self.plan.seed);
         self.turn += 1;
         turns.into_iter().map(|position| self.active[position]).collect()
@@ -546,7 +544,7 @@ impl RunExecution<'_> {
     /// Runs a trial of `subject` and records it; `None` when the server has ended.
     fn trial(
         &mut self,
-        subject: usize,
+        subject: SubjectId,
         purpose: Purpose,
         round: u32,
         rate_per_s: f64,

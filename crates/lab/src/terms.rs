@@ -182,7 +182,6 @@ impl MeasurementTerms {
 #[cfg(test)]
 mod tests {
     use measure::plan::{LeaseStoreKind, ServerDurability};
-    use measure::record::Purpose;
 
     use super::*;
     use crate::subject::KeaVersion;
@@ -224,15 +223,7 @@ mod tests {
         let mut plan = Plan::default();
         (plan.clients.count, plan.server.pool_size) = (1_000, 2_500);
         let terms = terms(SubjectKind::Limit, &plan);
-        let request = |rate_per_s| TrialRequest {
-            number: 0,
-            subject: 0,
-            purpose: Purpose::Search,
-            round: 0,
-            rounds: 1,
-            rate_per_s,
-            dwell_s: 1.0,
-        };
+        let request = |rate_per_s| TrialRequest::for_test(rate_per_s, 1.0);
         assert_eq!(terms.next_clients(0, &request(500.0)), (0, 501));
         assert_eq!(terms.next_clients(501, &request(1e6)), (501, 1_501));
         assert_eq!(terms.next_clients(1_501, &request(1e6)), (0, 1_000), "1,000 more do not fit");

@@ -5,14 +5,15 @@ use measure::plan::SearchPlan;
 use measure::record::{Purpose, TrialRecord};
 
 use crate::error::LabError;
+use crate::subject_id::SubjectId;
 
 /// Request to run one trial: a load at one rate against one server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialRequest {
     /// Number of the requested trial among all trials of the run.
     pub number: u32,
-    /// Position of the subject (server, variant or limit responder) that the trial loads.
-    pub subject: usize,
+    /// Subject (server, variant or limit responder) that the trial loads.
+    pub subject: SubjectId,
     /// Purpose of the trial within its run.
     pub purpose: Purpose,
     /// Number of the trial's round (one search for every server), from 0.
@@ -23,6 +24,15 @@ pub struct TrialRequest {
     pub rate_per_s: f64,
     /// Time of the trial's load, during which exchanges come due, in seconds.
     pub dwell_s: f64,
+}
+
+#[cfg(test)]
+impl TrialRequest {
+    /// Makes a request for the first trial of the first subject.
+    pub(crate) fn for_test(rate_per_s: f64, dwell_s: f64) -> Self {
+        let (subject, purpose) = (SubjectId(0), Purpose::Search);
+        Self { number: 0, subject, purpose, round: 0, rounds: 1, rate_per_s, dwell_s }
+    }
 }
 
 /// Time without an answer that ends a confirming trial, in seconds. An exchange that is answered
@@ -57,12 +67,11 @@ pub trait TrialRunner {
     /// Returns the seconds since the run began.
     fn elapsed_s(&self) -> f64;
 
-    /// Starts the servers at the positions `subjects` anew, with no leases, as before their first
-    /// trial.
+    /// Starts the servers of `subjects` anew, with no leases, as before their first trial.
     ///
     /// # Errors
     /// A server does not start again, or the user interrupts.
-    fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError>;
+    fn start_anew(&mut self, subjects: &[SubjectId]) -> Result<(), LabError>;
 
     /// Returns true if trials can profile servers with perf, as far as is known.
     fn can_profile(&self) -> bool;

@@ -19,11 +19,9 @@ pub(super) fn title(comparison: &Comparison) -> String {
 /// Draws the body of the page of a comparison.
 pub(super) fn body(comparison: &Comparison) -> Markup {
     html! {
-        (page::header(
-            "godwit lab compare",
-            "B against A",
-            &html! { "A: " (comparison.a.name) br; "B: " (comparison.b.name) }
-        ))
+        (page::header("godwit lab compare", "B against A", html! {
+            "A: " (comparison.a.name) br; "B: " (comparison.b.name)
+        }))
         main {
             (verdict(comparison))
             @if let Some(gate) = &comparison.gate { (by_margin(gate)) }

@@ -4,9 +4,10 @@
 use maud::{Markup, html};
 use serde::Serialize;
 
+use crate::page::header;
 use crate::plot::{self, Axis, ChartMark, ChartWidth, PlotArea};
 use crate::scale::AxisScale;
-use crate::{document, format, page};
+use crate::{document, format};
 use measure::statistics::standard_deviation;
 
 const TICKS: usize = 6;
@@ -65,7 +66,7 @@ pub fn render(
     notes: &[FigureNote],
 ) -> String {
     let body = html! {
-        (page::header(kicker, title, &html! { (facts.join(" · ")) }))
+        (header(kicker, title, facts.join(" · ")))
         main {
             @for chart in charts { (figure(chart)) }
             section class="method" {
@@ -95,7 +96,7 @@ fn figure(chart: &GoalChart) -> Markup {
                     }
                 }
             }
-            @for size in ChartWidth::ALL { (drawing(chart, size)) }
+            @for size in ChartWidth::BOTH { (drawing(chart, size)) }
             div class="scroll" { (table(chart)) }
         }
     }
@@ -146,7 +147,7 @@ fn drawing(chart: &GoalChart, size: ChartWidth) -> Markup {
             (strip(&frame, size, chart, index, top + index as f64 * row_height, row_height))
         }
     };
-    frame.svg(size.name(), &chart.heading, "xy", &content)
+    frame.svg(size.class(), &chart.heading, "xy", &content)
 }
 
 /// Draws the row of set `index` of `chart`: its name, its values and their mean.

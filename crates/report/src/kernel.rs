@@ -4,7 +4,8 @@
 use maud::{Markup, html};
 
 use crate::format;
-use crate::tables::server_drops;
+use crate::tables::ColumnHeading::{Number, Text};
+use crate::tables::{column_heads, server_drops};
 use measure::record::{SideCounts, TrafficCounts};
 use measure::summary::{RunSummary, TrialNote, TrialRow};
 
@@ -75,26 +76,13 @@ fn notes(summary: &RunSummary) -> Vec<String> {
 fn table(summary: &RunSummary) -> Markup {
     html! {
         table id="kernel" {
-            thead {
-                tr {
-                    th.n { "no." }
-                    th { "server" }
-                    th { "for" }
-                    th.n { "offered/s" }
-                    th.n { "packets in" }
-                    th.n { "packets out" }
-                    th.n { "interface drops" }
-                    th.n { "backlog drops" }
-                    th.n { "server drops" }
-                    th.n { "generator drops" }
-                    th.n { "server: program" }
-                    th.n { "kernel" }
-                    th.n { "interrupts" }
-                    th.n { "generator: program" }
-                    th.n { "kernel" }
-                    th { "notes" }
-                }
-            }
+            (column_heads(&[
+                Number("no."), Text("server"), Text("for"), Number("offered/s"),
+                Number("packets in"), Number("packets out"), Number("interface drops"),
+                Number("backlog drops"), Number("server drops"), Number("generator drops"),
+                Number("server: program"), Number("kernel"), Number("interrupts"),
+                Number("generator: program"), Number("kernel"), Text("notes"),
+            ]))
             tbody { @for row in &summary.trials { (line(row)) } }
         }
     }

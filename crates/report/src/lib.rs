@@ -38,7 +38,7 @@ use measure::compare::Comparison;
 use measure::stored::Trend;
 use measure::suite::SuiteSummary;
 use measure::summary::RunSummary;
-pub use page::theme_button;
+pub use page::header;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");

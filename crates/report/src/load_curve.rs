@@ -5,6 +5,8 @@ use maud::{Markup, html};
 use crate::format;
 use crate::plot::{self, Axis, ChartMark, ChartWidth, LIMIT_CLASS, Label, PlotArea};
 use crate::scale::AxisScale;
+use crate::tables::ColumnHeading::{Number, Text};
+use crate::tables::column_heads;
 use measure::plan::{MeasuredProtocol, Plan};
 use measure::summary::{CurvePoint, RunSummary};
 
@@ -254,20 +256,11 @@ pub(super) fn table(summary: &RunSummary) -> Markup {
     let all = summary.results.iter().map(|result| (result.server.as_str(), &result.curve));
     html! {
         table {
-            thead {
-                tr {
-                    th { "server" }
-                    th.n { "offered/s" }
-                    th.n { "achieved/s" }
-                    th.n { "missed" }
-                    th.n { "queued too long" }
-                    th.n { "p50" }
-                    th.n { "p99" }
-                    th.n { "p99.9" }
-                    th.n { "processors busy" }
-                    th.n { "trials" }
-                }
-            }
+            (column_heads(&[
+                Text("server"), Number("offered/s"), Number("achieved/s"), Number("missed"),
+                Number("queued too long"), Number("p50"), Number("p99"), Number("p99.9"),
+                Number("processors busy"), Number("trials"),
+            ]))
             tbody {
                 @for (name, curve) in all.chain(limit) {
                     @for point in curve {

@@ -3,9 +3,10 @@
 use maud::{Markup, html};
 use serde::Serialize;
 
+use crate::page::header;
 use crate::plot::{self, Axis, ChartWidth, PlotArea};
 use crate::scale::AxisScale;
-use crate::{document, format, page};
+use crate::{document, format};
 
 /// Number of stretches into which a line of a chart is divided, so that a pointer finds each.
 const STRETCHES: usize = 60;
@@ -40,7 +41,7 @@ pub struct TimeChart {
 pub fn render(kicker: &str, title: &str, facts: &[String], charts: &[TimeChart]) -> String {
     let end_s = points(charts).fold(0.0_f64, |end_s, point| end_s.max(point.0));
     let body = html! {
-        (page::header(kicker, title, &html! { (facts.join(" · ")) }))
+        (header(kicker, title, facts.join(" · ")))
         main {
             @for chart in charts { (figure(chart, end_s)) }
         }
@@ -62,7 +63,7 @@ fn figure(chart: &TimeChart, end_s: f64) -> Markup {
                     span class={ "key " (plot::series_class(index)) } { (series.name) }
                 }
             }
-            @for size in ChartWidth::ALL { (drawing(chart, end_s, size)) }
+            @for size in ChartWidth::BOTH { (drawing(chart, end_s, size)) }
             details { summary { "Figures" } div class="scroll" { (table(chart)) } }
         }
     }
@@ -88,7 +89,7 @@ fn drawing(chart: &TimeChart, end_s: f64, size: ChartWidth) -> Markup {
             (stretches(chart, series, &plot::series_class(index), &frame))
         }
     };
-    frame.svg(size.name(), chart.heading, "x", &content)
+    frame.svg(size.class(), chart.heading, "x", &content)
 }
 
 /// Formats a value on the vertical axis of a chart over time.

@@ -1,6 +1,6 @@
 //! Parts of the report page that are words and large figures.
 
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
 use crate::{cards, format, ratios};
 use measure::plan::{DroppedRuns, Headline, Plan, QUERY, QUERY_FRAME_BYTES, UnconfirmedRunRule};
@@ -25,25 +25,16 @@ pub(super) fn head(summary: &RunSummary) -> Markup {
         &environment.cpu_model,
         &environment.virtualization,
     ];
-    html! {
-        header {
-            div {
-                p class="kicker" { "godwit lab · " (summary.plan.name) }
-                h1 { (summary.title) }
-                p class="facts" {
-                    @for (index, fact) in facts.iter().filter(|fact| !fact.is_empty()).enumerate() {
-                        @if index > 0 { " · " }
-                        (fact)
-                    }
-                }
-            }
-            (theme_button())
-        }
-    }
+    let facts: Vec<&str> =
+        facts.into_iter().map(String::as_str).filter(|fact| !fact.is_empty()).collect();
+    let kicker = format!("godwit lab · {}", summary.plan.name);
+    header(&kicker, &summary.title, facts.join(" · "))
 }
 
-/// Draws the header of a page: `kicker` above its title, `facts` below.
-pub(super) fn header(kicker: &str, title: &str, facts: &Markup) -> Markup {
+/// Draws the head of a page: `kicker` above its title, `facts` below, and the switch between light
+/// and dark.
+#[must_use]
+pub fn header(kicker: &str, title: &str, facts: impl Render) -> Markup {
     html! {
         header {
             div {
@@ -57,8 +48,7 @@ pub(super) fn header(kicker: &str, title: &str, facts: &Markup) -> Markup {
 }
 
 /// Draws the switch between light and dark, which works with the script only.
-#[must_use]
-pub fn theme_button() -> Markup {
+fn theme_button() -> Markup {
     html! {
         button id="theme" type="button" hidden aria-label="switch between light and dark" { "◐" }
     }

@@ -4,7 +4,8 @@
 use maud::{Markup, html};
 
 use crate::format;
-use crate::tables::server_drops;
+use crate::tables::ColumnHeading::{Number, Text};
+use crate::tables::{column_heads, server_drops};
 use measure::record::{Purpose, Qdisc, Queues};
 use measure::summary::{RunSummary, TrialRow};
 
@@ -48,25 +49,12 @@ pub(super) fn section(summary: &RunSummary) -> Markup {
 fn table(summary: &RunSummary) -> Markup {
     html! {
         table id="queues" {
-            thead {
-                tr {
-                    th { "server" }
-                    th { "for" }
-                    th.n { "offered/s" }
-                    th.n { "achieved/s" }
-                    th.n { "p50" }
-                    th.n { "p99" }
-                    th.n { "sockets" }
-                    th.n { "receive buffer" }
-                    th.n { "dropped there" }
-                    th { "to the server" }
-                    th.n { "packets" }
-                    th.n { "dropped" }
-                    th { "from the server" }
-                    th.n { "packets" }
-                    th.n { "dropped" }
-                }
-            }
+            (column_heads(&[
+                Text("server"), Text("for"), Number("offered/s"), Number("achieved/s"),
+                Number("p50"), Number("p99"), Number("sockets"), Number("receive buffer"),
+                Number("dropped there"), Text("to the server"), Number("packets"),
+                Number("dropped"), Text("from the server"), Number("packets"), Number("dropped"),
+            ]))
             tbody {
                 @for result in &summary.results {
                     @for row in rows(summary, &result.server, &result.variant) { (line(row)) }

@@ -5,6 +5,8 @@ use maud::{Markup, html};
 use crate::format;
 use crate::plot::{self, Axis, ChartMark, ChartWidth, PlotArea};
 use crate::scale::AxisScale;
+use crate::tables::ColumnHeading::{Number, Text};
+use crate::tables::column_heads;
 use measure::statistics::{NoiseFloor, RatioInterval};
 use measure::summary::{Ratio, RunSummary};
 
@@ -291,15 +293,10 @@ pub(super) fn table(summary: &RunSummary) -> Markup {
 pub(super) fn rows_table(rows: &[RatioRow]) -> Markup {
     html! {
         table {
-            thead {
-                tr {
-                    th { "ratio" }
-                    th { "of" }
-                    th.n { "value" }
-                    th.n { "95 % interval" }
-                    th.n { "pairs" }
-                }
-            }
+            (column_heads(&[
+                Text("ratio"), Text("of"), Number("value"), Number("95 % interval"),
+                Number("pairs"),
+            ]))
             tbody {
                 @for row in rows {
                     tr {

@@ -6,6 +6,8 @@ use maud::{Markup, html};
 use crate::format;
 use crate::plot::{self, Axis, ChartWidth, PlotArea};
 use crate::scale::AxisScale;
+use crate::tables::ColumnHeading::{Number, Text};
+use crate::tables::column_heads;
 use measure::record::Purpose;
 use measure::summary::{RestartResult, RunSummary};
 
@@ -109,21 +111,12 @@ fn short(seconds: f64) -> String {
 pub(super) fn table(summary: &RunSummary) -> Markup {
     html! {
         table {
-            thead {
-                tr {
-                    th.n { "trial" }
-                    th { "server" }
-                    th.n { "offered/s" }
-                    th.n { "database away" }
-                    th.n { "first lease after" }
-                    th.n { "late or lost" }
-                    th.n { "as seconds of load" }
-                    th.n { "outside the outage" }
-                    th.n { "refused" }
-                    th.n { "wrong answers" }
-                    th.n { "answered again" }
-                }
-            }
+            (column_heads(&[
+                Number("trial"), Text("server"), Number("offered/s"), Number("database away"),
+                Number("first lease after"), Number("late or lost"), Number("as seconds of load"),
+                Number("outside the outage"), Number("refused"), Number("wrong answers"),
+                Number("answered again"),
+            ]))
             tbody {
                 @for restart in &summary.restarts {
                     tr {

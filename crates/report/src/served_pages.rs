@@ -64,11 +64,9 @@ pub fn report_path(id: &str) -> String {
 pub(super) fn list(list: &ListPage<'_>) -> Markup {
     let count = list.runs.runs.len();
     html! {
-        (page::header(
-            "godwit lab serve",
-            "Stored runs",
-            &html! { (list.results) " · " (count) @if count == 1 { " run" } @else { " runs" } }
-        ))
+        (page::header("godwit lab serve", "Stored runs", html! {
+            (list.results) " · " (count) @if count == 1 { " run" } @else { " runs" }
+        }))
         main {
             form id="filter" method="get" action="/" class="flame-bar filters" {
                 input type="search" name="q" value=(list.query) aria-label="filter"

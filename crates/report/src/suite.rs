@@ -16,17 +16,10 @@ pub(super) fn body(summary: &SuiteSummary) -> Markup {
         summary.rows.iter().filter(|r| verdicts.contains(&r.verdict)).count()
     };
     html! {
-        header {
-            div {
-                p class="kicker" { "godwit lab · " (summary.name) }
-                h1 { (summary.title) }
-                p class="facts" {
-                    (summary.started.replace('T', " ")) " · " (format::seconds(summary.duration_s))
-                    @if summary.is_quick { " · quick: shorter, so with wider intervals" }
-                }
-            }
-            (page::theme_button())
-        }
+        (page::header(&format!("godwit lab · {}", summary.name), &summary.title, html! {
+            (summary.started.replace('T', " ")) " · " (format::seconds(summary.duration_s))
+            @if summary.is_quick { " · quick: shorter, so with wider intervals" }
+        }))
         main {
             @if !summary.rows.is_empty() {
                 section class="figures" data-chart="targets" {

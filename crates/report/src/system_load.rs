@@ -9,7 +9,8 @@ use crate::kernel;
 use crate::load_curve::achieved_title;
 use crate::plot::{self, Axis, ChartMark, ChartWidth, Label, PlotArea};
 use crate::scale::AxisScale;
-use crate::tables::server_drops;
+use crate::tables::ColumnHeading::{Number, Text};
+use crate::tables::{column_heads, server_drops};
 use measure::plan::{
     GIGABIT_BYTES_PER_S, MeasuredProtocol, QUERY_FRAME_BYTES, WIRE_BYTES, mbit_per_s,
 };
@@ -202,19 +203,10 @@ pub(super) fn table(summary: &RunSummary) -> Markup {
     let protocol = summary.plan.protocol;
     html! {
         table {
-            thead {
-                tr {
-                    th { "server" }
-                    th.n { "offered" }
-                    th.n { "achieved/s" }
-                    th.n { "missed" }
-                    th.n { "load" }
-                    th.n { "p50" }
-                    th.n { "p99" }
-                    th.n { "server drops" }
-                    th { "notes" }
-                }
-            }
+            (column_heads(&[
+                Text("server"), Number("offered"), Number("achieved/s"), Number("missed"),
+                Number("load"), Number("p50"), Number("p99"), Number("server drops"), Text("notes"),
+            ]))
             tbody {
                 @for series in series(summary) {
                     @for row in series.rows {

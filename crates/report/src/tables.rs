@@ -2,9 +2,34 @@
 
 use maud::{Markup, html};
 
+use self::ColumnHeading::{Number, Text};
 use crate::format;
 use measure::record::{LIMIT_SERVER, VoidReason};
 use measure::summary::{RunSummary, TrialRow};
+
+/// Heading of a column of a table, by the kind of its cells.
+pub(super) enum ColumnHeading {
+    /// Heading of words, which are aligned to the left.
+    Text(&'static str),
+    /// Heading of numbers, which are aligned to the right.
+    Number(&'static str),
+}
+
+/// Draws the head of a table with `columns`.
+pub(super) fn column_heads(columns: &[ColumnHeading]) -> Markup {
+    html! {
+        thead {
+            tr {
+                @for column in columns {
+                    @match column {
+                        Text(heading) => th { (heading) },
+                        Number(heading) => th.n { (heading) },
+                    }
+                }
+            }
+        }
+    }
+}
 
 /// Draws the table of every trial in the order of the run; void ones are highlighted, with their
 /// reasons.
@@ -22,24 +47,13 @@ pub(super) fn trials(summary: &RunSummary) -> Markup {
                     summary { "All trials" }
                     div class="scroll" {
                         table id="trials" {
-                            thead {
-                                tr {
-                                    th.n { "no." }
-                                    th { "server" }
-                                    th { "for" }
-                                    th.n { "round" }
-                                    th.n { "offered/s" }
-                                    th.n { "achieved/s" }
-                                    th.n { "missed" }
-                                    th.n { "queued too long" }
-                                    th.n { "p50" }
-                                    th.n { "p99" }
-                                    th.n { "CPU" }
-                                    th.n { "stolen" }
-                                    th.n { "server drops" }
-                                    th { "outcome" }
-                                }
-                            }
+                            (column_heads(&[
+                                Number("no."), Text("server"), Text("for"), Number("round"),
+                                Number("offered/s"), Number("achieved/s"), Number("missed"),
+                                Number("queued too long"), Number("p50"), Number("p99"),
+                                Number("CPU"), Number("stolen"), Number("server drops"),
+                                Text("outcome"),
+                            ]))
                             tbody { @for row in &summary.trials { (trial(row)) } }
                         }
                     }

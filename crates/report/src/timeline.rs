@@ -5,6 +5,8 @@ use maud::{Markup, html};
 use crate::format;
 use crate::plot::{self, Axis, ChartWidth, LIMIT_CLASS, PlotArea};
 use crate::scale::AxisScale;
+use crate::tables::ColumnHeading::{Number, Text};
+use crate::tables::column_heads;
 use measure::record::LIMIT_SERVER;
 use measure::summary::{RunSummary, TimePoint, TrialRow};
 
@@ -192,18 +194,11 @@ pub(super) fn legend(summary: &RunSummary, quantity: TimelineQuantity) -> Markup
 pub(super) fn table(summary: &RunSummary) -> Markup {
     html! {
         table {
-            thead {
-                tr {
-                    th.n { "trial" }
-                    th { "server" }
-                    th.n { "from" }
-                    th.n { "to" }
-                    th.n { "server processors" }
-                    th.n { "generator processors" }
-                    th.n { "stolen" }
-                    th.n { "memory" }
-                }
-            }
+            (column_heads(&[
+                Number("trial"), Text("server"), Number("from"), Number("to"),
+                Number("server processors"), Number("generator processors"), Number("stolen"),
+                Number("memory"),
+            ]))
             tbody {
                 @for stretch in trial_points(summary) {
                     @let count = stretch.points.len() as f64;

@@ -20,19 +20,12 @@ pub(super) fn title(trend: &Trend) -> String {
 pub(super) fn body(trend: &Trend) -> Markup {
     let count = trend.runs.len();
     html! {
-        header {
-            div {
-                p class="kicker" { "godwit lab trend · " (trend.plan) }
-                h1 { (trend.title) }
-                p class="facts" {
-                    (count) @if count == 1 { " run" } @else { " runs" }
-                    @if let (Some(first), Some(last)) = (trend.runs.first(), trend.runs.last()) {
-                        ", " (day(first)) " to " (day(last)) " · " (last.machine)
-                    }
-                }
+        (page::header(&format!("godwit lab trend · {}", trend.plan), &trend.title, html! {
+            (count) @if count == 1 { " run" } @else { " runs" }
+            @if let (Some(first), Some(last)) = (trend.runs.first(), trend.runs.last()) {
+                ", " (day(first)) " to " (day(last)) " · " (last.machine)
             }
-            (page::theme_button())
-        }
+        }))
         main {
             (caveats(trend))
             @for (index, server) in trend.servers().iter().enumerate() {

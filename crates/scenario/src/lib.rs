@@ -16,4 +16,4 @@ mod value;
 
 pub use comparison::{ComparedServer, ComparisonScenario, ViewDifference, is_like};
 pub use format::{DeviationReason, KeaNote, OneOrMore, Scenario, ScenarioFamily, ScenarioStep};
-pub use play::{ScenarioFailure, ScenarioPlayer, ScenarioServer, SubjectError, play};
+pub use play::{ScenarioFailure, ScenarioPlayer, ScenarioServer, ScenarioServerError, play};

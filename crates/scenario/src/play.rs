@@ -20,41 +20,41 @@ pub trait ScenarioServer {
         octets: &[u8],
         expects_none: bool,
         is_answer: &dyn Fn(&[u8]) -> bool,
-    ) -> Result<Vec<Vec<u8>>, SubjectError>;
+    ) -> Result<Vec<Vec<u8>>, ScenarioServerError>;
 
     /// Lets `seconds` pass on the server's clock.
     ///
     /// # Errors
     ///
     /// The reason why time cannot pass.
-    fn wait_s(&mut self, seconds: u64) -> Result<(), SubjectError>;
+    fn wait_s(&mut self, seconds: u64) -> Result<(), ScenarioServerError>;
 
     /// Replaces the server's configuration by `config`, the map inside `Dhcp4` or `Dhcp6`.
     ///
     /// # Errors
     ///
     /// The reason why the server refuses the configuration.
-    fn reload(&mut self, config: &str) -> Result<(), SubjectError>;
+    fn reload(&mut self, config: &str) -> Result<(), ScenarioServerError>;
 
     /// Sends a control command to the server and returns the answer.
     ///
     /// # Errors
     ///
     /// The reason why there is no answer.
-    fn command(&mut self, command: &str) -> Result<String, SubjectError>;
+    fn command(&mut self, command: &str) -> Result<String, ScenarioServerError>;
 
     /// Ends the server in an orderly way and starts it again with its stored leases.
     ///
     /// # Errors
     ///
     /// The reason why the server does not start; a server without a process has nothing to start.
-    fn restart(&mut self) -> Result<(), SubjectError> {
+    fn restart(&mut self) -> Result<(), ScenarioServerError> {
         Err("it has no process that could be started again".to_owned())
     }
 }
 
 /// Reason why the server under test cannot play a step, as one phrase.
-pub type SubjectError = String;
+pub type ScenarioServerError = String;
 
 /// Failure of a scenario: the first step at which the server did not do what the scenario demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,15 +65,15 @@ pub struct ScenarioFailure {
     pub what: String,
 }
 
-/// Plays `scenario` on the server under test `subject` to its end, or to the first step at which
-/// the server does not do what the scenario demands.
+/// Plays `scenario` on `server`, the server under test, to its end, or to the first step at
+/// which the server does not do what the scenario demands.
 ///
 /// # Errors
 ///
 /// The step that failed, with the expected and the actual result.
-pub fn play(scenario: &Scenario, subject: &mut dyn ScenarioServer) -> Result<(), ScenarioFailure> {
+pub fn play(scenario: &Scenario, server: &mut dyn ScenarioServer) -> Result<(), ScenarioFailure> {
     let mut player = ScenarioPlayer::new(scenario);
-    while player.play_next(subject)? {}
+    while player.play_next(server)? {}
     Ok(())
 }
 
@@ -94,25 +94,25 @@ impl<'s> ScenarioPlayer<'s> {
         Self { scenario, variables: ScenarioVariables::new(), played: 0 }
     }
 
-    /// Plays the next step of the scenario on the server under test `subject`; returns false if
+    /// Plays the next step of the scenario on `server`, the server under test; returns false if
     /// there was none left.
     ///
     /// # Errors
     ///
     /// The step, and the expected and actual result, if the server did not do what the step
     /// demands.
-    pub fn play_next(&mut self, subject: &mut dyn ScenarioServer) -> Result<bool, ScenarioFailure> {
+    pub fn play_next(&mut self, server: &mut dyn ScenarioServer) -> Result<bool, ScenarioFailure> {
         let Some(step) = self.scenario.steps.get(self.played) else { return Ok(false) };
         self.played += 1;
         let number = self.played;
         let done = match step {
-            ScenarioStep { wait_s: Some(seconds), .. } => subject.wait_s(*seconds),
-            ScenarioStep { reload: Some(config), .. } => subject.reload(config),
-            ScenarioStep { restart: true, .. } => subject.restart(),
+            ScenarioStep { wait_s: Some(seconds), .. } => server.wait_s(*seconds),
+            ScenarioStep { reload: Some(config), .. } => server.reload(config),
+            ScenarioStep { restart: true, .. } => server.restart(),
             ScenarioStep { command: Some(command), .. } => {
-                judge_command(step, command, subject, &mut self.variables)
+                judge_command(step, command, server, &mut self.variables)
             }
-            _ => exchange(self.scenario, step, number, subject, &mut self.variables),
+            _ => exchange(self.scenario, step, number, server, &mut self.variables),
         };
         done.map_err(|what| ScenarioFailure { step: number, what })?;
         Ok(true)
@@ -123,7 +123,7 @@ fn exchange(
     scenario: &Scenario,
     step: &ScenarioStep,
     number: usize,
-    subject: &mut dyn ScenarioServer,
+    server: &mut dyn ScenarioServer,
     variables: &mut ScenarioVariables,
 ) -> Result<(), String> {
     let xid = 0x1000 + number as u32;
@@ -136,7 +136,7 @@ fn exchange(
     let expected = step.get.as_deref().unwrap_or("nothing");
     let answers = if is_v4 { v4::answers } else { v6::answers };
     let is_answer = |reply: &[u8]| answers(reply, xid);
-    let replies = subject.exchange(&octets, expected == "nothing", &is_answer)?;
+    let replies = server.exchange(&octets, expected == "nothing", &is_answer)?;
     let Some(reply) = replies.iter().find(|reply| is_answer(reply)) else {
         return if expected == "nothing" {
             Ok(())
@@ -216,10 +216,10 @@ fn format_value(octets: &[u8], kind: &str) -> String {
 fn judge_command(
     step: &ScenarioStep,
     command: &str,
-    subject: &mut dyn ScenarioServer,
+    server: &mut dyn ScenarioServer,
     variables: &mut ScenarioVariables,
 ) -> Result<(), String> {
-    let answer = subject.command(&filled(command, variables)?)?;
+    let answer = server.command(&filled(command, variables)?)?;
     let answer: Value = serde_json::from_str(&answer)
         .map_err(|error| format!("the answer is not JSON ({error}): {answer}"))?;
     let faults: Vec<String> = step

@@ -12,7 +12,7 @@ use dhcp_engine::{InFlight, InterfaceNames, Protocol, ReplySink, Shard, reclaim}
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::{Resource, ResourceKind, V6};
 use dhcp_lease::{LeaseState, LeaseTable, MemoryStore, TableFamily};
-use scenario::{Scenario, ScenarioFamily, ScenarioServer, SubjectError};
+use scenario::{Scenario, ScenarioFamily, ScenarioServer, ScenarioServerError};
 use serde_json::{Value, json};
 
 use super::document;
@@ -136,14 +136,14 @@ impl<P: EngineTestFamily> ScenarioServer for EngineSubject<P> {
         octets: &[u8],
         _expects_none: bool,
         _is_answer: &dyn Fn(&[u8]) -> bool,
-    ) -> Result<Vec<Vec<u8>>, SubjectError> {
+    ) -> Result<Vec<Vec<u8>>, ScenarioServerError> {
         let mut replies = TransmittedReplies(Vec::new());
         self.shard.handle(self.now, octets, P::INGRESS, &mut replies);
         self.shard.end_batch(self.now, &mut replies);
         Ok(replies.0)
     }
 
-    fn wait_s(&mut self, seconds: u64) -> Result<(), SubjectError> {
+    fn wait_s(&mut self, seconds: u64) -> Result<(), ScenarioServerError> {
         // As often as the server does its periodic work.
         for _ in 0..seconds {
             self.now = self.now.after_ns(NS_PER_S);
@@ -158,14 +158,14 @@ impl<P: EngineTestFamily> ScenarioServer for EngineSubject<P> {
         Ok(())
     }
 
-    fn reload(&mut self, config: &str) -> Result<(), SubjectError> {
+    fn reload(&mut self, config: &str) -> Result<(), ScenarioServerError> {
         let (snapshot, expired) = P::compile(&document(self.family, config, ""), &self.table)?;
         reclaim::apply_expiry(&self.table, &expired);
         self.shard.reload(Arc::new(snapshot));
         Ok(())
     }
 
-    fn command(&mut self, command: &str) -> Result<String, SubjectError> {
+    fn command(&mut self, command: &str) -> Result<String, ScenarioServerError> {
         let command: Value = serde_json::from_str(command).map_err(|error| error.to_string())?;
         let (Some("lease4-get" | "lease6-get"), Some(address)) =
             (command["command"].as_str(), command["arguments"]["ip-address"].as_str())

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use scenario::{Scenario, ScenarioFamily, ScenarioServer, SubjectError};
+use scenario::{Scenario, ScenarioFamily, ScenarioServer, ScenarioServerError};
 
 use testbed::Debian13;
 use testbed::debian::{LEASES, LOGS, SOCKETS};
@@ -168,7 +168,7 @@ impl Daemon {
         messages: &[Vec<u8>],
         last: &[u8],
         is_last: &dyn Fn(&[u8]) -> bool,
-    ) -> Result<Vec<Vec<u8>>, SubjectError> {
+    ) -> Result<Vec<Vec<u8>>, ScenarioServerError> {
         let error_text = |error: std::io::Error| error.to_string();
         for message in messages.iter().map(Vec::as_slice).chain([last]) {
             self.socket.send_to(message, self.server).map_err(error_text)?;
@@ -374,7 +374,7 @@ impl ScenarioServer for Daemon {
         octets: &[u8],
         expects_none: bool,
         is_answer: &dyn Fn(&[u8]) -> bool,
-    ) -> Result<Vec<Vec<u8>>, SubjectError> {
+    ) -> Result<Vec<Vec<u8>>, ScenarioServerError> {
         let begin = Instant::now();
         let mut until = begin + if expects_none { SILENCE } else { self.answer_limit };
         let mut replies = Vec::new();
@@ -403,12 +403,12 @@ impl ScenarioServer for Daemon {
         Ok(replies)
     }
 
-    fn wait_s(&mut self, seconds: u64) -> Result<(), SubjectError> {
+    fn wait_s(&mut self, seconds: u64) -> Result<(), ScenarioServerError> {
         std::thread::sleep(Duration::from_secs(seconds));
         Ok(())
     }
 
-    fn reload(&mut self, config: &str) -> Result<(), SubjectError> {
+    fn reload(&mut self, config: &str) -> Result<(), ScenarioServerError> {
         let before = self.reloads();
         let text = with_libraries(self.make, document(self.family, config, &self.further));
         fs::write(self.folder.path().join(CONFIGURATION), text).map_err(|e| e.to_string())?;
@@ -420,7 +420,7 @@ impl ScenarioServer for Daemon {
         Err(format!("it does not take the configuration: {}", self.log()))
     }
 
-    fn command(&mut self, command: &str) -> Result<String, SubjectError> {
+    fn command(&mut self, command: &str) -> Result<String, ScenarioServerError> {
         let error_text = |error: std::io::Error| format!("the control socket: {error}");
         let mut stream = UnixStream::connect(self.control_path()).map_err(error_text)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(error_text)?;
@@ -430,7 +430,7 @@ impl ScenarioServer for Daemon {
         Ok(answer)
     }
 
-    fn restart(&mut self) -> Result<(), SubjectError> {
+    fn restart(&mut self) -> Result<(), ScenarioServerError> {
         let error_text = |error: std::io::Error| error.to_string();
         let starts = self.log().matches(self.mark_of_start()).count();
         let pid = self.child.id().to_string();

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use scenario::{ComparisonScenario, ScenarioFamily, ScenarioServer, SubjectError};
+use scenario::{ComparisonScenario, ScenarioFamily, ScenarioServer, ScenarioServerError};
 use serde_json::{Value, json};
 
 use super::rules::ViewRules;
@@ -147,28 +147,28 @@ impl ScenarioServer for ObservedServer<'_> {
         octets: &[u8],
         expects_none: bool,
         is_answer: &dyn Fn(&[u8]) -> bool,
-    ) -> Result<Vec<Vec<u8>>, SubjectError> {
+    ) -> Result<Vec<Vec<u8>>, ScenarioServerError> {
         self.answer = None;
         self.daemon.exchange(octets, expects_none, is_answer)
     }
 
-    fn wait_s(&mut self, seconds: u64) -> Result<(), SubjectError> {
+    fn wait_s(&mut self, seconds: u64) -> Result<(), ScenarioServerError> {
         self.answer = None;
         self.daemon.wait_s(seconds)
     }
 
-    fn reload(&mut self, config: &str) -> Result<(), SubjectError> {
+    fn reload(&mut self, config: &str) -> Result<(), ScenarioServerError> {
         self.answer = None;
         self.daemon.reload(config)
     }
 
-    fn command(&mut self, command: &str) -> Result<String, SubjectError> {
+    fn command(&mut self, command: &str) -> Result<String, ScenarioServerError> {
         let text = self.daemon.command(command)?;
         self.answer = serde_json::from_str(&text).ok();
         Ok(text)
     }
 
-    fn restart(&mut self) -> Result<(), SubjectError> {
+    fn restart(&mut self) -> Result<(), ScenarioServerError> {
         self.answer = None;
         self.daemon.restart()
     }

@@ -4,38 +4,38 @@
 //! the ninth run would measure another server than the first.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
-use testbed::TopologySide;
+use measure::record::Exhaustion;
 
-use super::ProcessBench;
-use super::service::MeasuredServer;
-use crate::driver::{self, features};
+use super::recorder::RunRecorder;
+use super::service::{MeasuredServer, Service};
+use super::topology::BenchTopology;
+use crate::driver::features;
 use crate::error::LabError;
-use crate::leases::{self, LeaseCheckResult};
+use crate::leases;
+use crate::trial::TrialRequest;
 
-impl ProcessBench<'_> {
-    /// Ends the server at `position` in order (SIGTERM) and looks for every assigned lease in its
-    /// lease file; removes lists and lease files unless a lease is missing.
-    fn end_server(&mut self, position: usize) {
-        if self.services[position].started.is_none() {
+impl Service {
+    /// Ends the servers in order (SIGTERM) and looks for every assigned lease in their lease file;
+    /// removes lists and lease files unless a lease is missing.
+    pub(super) fn end(&mut self, topology: &mut BenchTopology<'_>, recorder: &mut RunRecorder<'_>) {
+        if self.server.started.is_none() {
             return;
         }
         // A lease that has ended leaves its address to other clients.
-        let is_one_owner_due =
-            self.origin.elapsed().as_secs_f64() < f64::from(self.plan.server.lease_time_s);
-        let label = self.services[position].subject.label();
-        self.progress.step(&format!("ending {label}"));
-        for half in self.subject_servers(position) {
-            self.stop_server(half);
+        let is_one_owner_due = recorder.elapsed_s() < f64::from(topology.plan.server.lease_time_s);
+        let label = self.server.subject.label();
+        recorder.progress.step(&format!("ending {label}"));
+        for server in self.servers_mut() {
+            topology.stop_server(server, recorder);
         }
         // The file was made for the run, and is large.
-        let reservations = self.services[position].folder.join(features::RESERVATIONS_FILE);
-        let _ = std::fs::remove_file(reservations);
-        let lists = std::mem::take(&mut self.services[position].lists);
-        let service = &self.services[position];
-        let Some(lease_file) = service.lease_file() else { return };
-        self.progress.step(&format!("verifying the leases of {label}"));
-        let written = self.write_leases(service).map_err(|e| e.to_string());
+        let _ = std::fs::remove_file(self.server.folder.join(features::RESERVATIONS_FILE));
+        let lists = std::mem::take(&mut self.lists);
+        let Some(lease_file) = self.server.lease_file() else { return };
+        recorder.progress.step(&format!("verifying the leases of {label}"));
+        let written = topology.write_leases(&self.server).map_err(|e| e.to_string());
         match written.and_then(|()| leases::verify(&label, &lists, lease_file)) {
             Ok(mut result) => {
                 if !is_one_owner_due {
@@ -47,68 +47,62 @@ impl ProcessBench<'_> {
                         let _ = std::fs::remove_file(path);
                     }
                 } else {
-                    keep_lease_files(&rows, service);
+                    keep_lease_files(&rows, &self.server);
                 }
-                self.verified.push(result);
+                recorder.verified.push(result);
             }
-            Err(e) => self.problems.push(format!("{label}: leases not verified: {e}")),
+            Err(e) => recorder.problems.push(format!("{label}: leases not verified: {e}")),
         }
     }
 
-    /// Ends all servers; returns the check of each server's leases, with all its runs together, and
-    /// the problems that prevented a check.
-    pub fn end_servers(&mut self) -> (Vec<LeaseCheckResult>, Vec<String>) {
-        for position in 0..self.subjects {
-            self.end_server(position);
+    /// Starts the servers anew, without the leases of the run before.
+    pub(super) fn start_anew(
+        &mut self,
+        topology: &mut BenchTopology<'_>,
+        stop: &AtomicBool,
+        recorder: &mut RunRecorder<'_>,
+    ) -> Result<(), LabError> {
+        self.end(topology, recorder);
+        topology.empty_store(&self.server.store)?;
+        if let Some(lease_file) = self.server.lease_file() {
+            keep_lease_files(&lease_file.companions(), &self.server);
         }
-        (
-            LeaseCheckResult::by_server(std::mem::take(&mut self.verified)),
-            std::mem::take(&mut self.problems),
-        )
-    }
-
-    /// Starts the servers at `positions` anew, without the leases of the run before.
-    pub(super) fn start_all_anew(&mut self, positions: &[usize]) -> Result<(), LabError> {
-        for &position in positions {
-            self.end_server(position);
-            let service = &self.services[position];
-            self.empty_store(&service.store)?;
-            if let Some(lease_file) = service.lease_file() {
-                keep_lease_files(&lease_file.companions(), service);
+        self.next_client = 0;
+        for server in self.servers_mut() {
+            recorder.progress.step(&format!("starting {} again", server.subject.label()));
+            let (prepared, command) = server.prepare(topology)?;
+            if let Some(started) = &mut server.started {
+                (started.prepared, started.command) = (prepared, command);
             }
-            for half in self.subject_servers(position) {
-                self.start_process_anew(half)?;
-            }
+            server.start_again(topology)?;
+            server.wait_until_it_answers(topology, stop, recorder)?;
         }
         Ok(())
     }
 
-    fn start_process_anew(&mut self, position: usize) -> Result<(), LabError> {
-        let service = &self.services[position];
-        let subject = service.subject.clone();
-        self.progress.step(&format!("starting {} again", subject.label()));
-        let (address, topology) = (service.address, service.topology.clone());
-        let (pool_size, store) = (service.terms.pool_size, service.store.clone());
-        let deployment = self.deployment(&subject, pool_size, address, &topology, store);
-        let prepared = driver::prepare(&subject, &deployment)?;
-        let cpu = Some(self.processors.server);
-        let command = topology.command(TopologySide::Server, cpu, prepared.command.clone());
-        let command = self.command_at_server_machine(position, &deployment.folder, command)?;
-        let service = &mut self.services[position];
-        service.next_client = 0;
-        if let Some(started) = &mut service.started {
-            (started.prepared, started.command) = (prepared, command);
-            started.restart(&service.folder)?;
-            self.run.register_group(started.process.pid())?;
+    /// Starts the servers anew for the trial of `request`, without leases and with an address pool
+    /// that runs out at the plan's time; returns the size of the pool.
+    pub(super) fn start_with_short_pool(
+        &mut self,
+        request: &TrialRequest,
+        topology: &mut BenchTopology<'_>,
+        stop: &AtomicBool,
+        recorder: &mut RunRecorder<'_>,
+    ) -> Result<Exhaustion, LabError> {
+        let exhaustion = topology.plan.exhaustion;
+        let pool_size = exhaustion.pool_size(request.rate_per_s, request.dwell_s);
+        for server in self.servers_mut() {
+            server.terms.pool_size = server.terms.pool_size.min(pool_size);
         }
-        self.wait_until_it_answers(position)
+        self.start_anew(topology, stop, recorder)?;
+        Ok(Exhaustion { pool_size: self.server.terms.pool_size })
     }
 }
 
 /// Renames the lease files of a run with missing leases, so that they are kept when the next run
 /// writes its own.
-fn keep_lease_files(files: &[PathBuf], service: &MeasuredServer) {
-    let generation = service.started.as_ref().map_or(0, |started| started.generation);
+fn keep_lease_files(files: &[PathBuf], server: &MeasuredServer) {
+    let generation = server.started.as_ref().map_or(0, |started| started.generation);
     for file in files {
         let mut name = std::ffi::OsString::from(format!("run-{generation}-"));
         name.push(file.file_name().unwrap_or_default());

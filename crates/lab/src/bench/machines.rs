@@ -1,16 +1,19 @@
 //! Parts of a trial on other machines: the server's process, the generators' processes, and the
 //! samples of both.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::time::NS_PER_MS;
 use measure::record::{LoadRecord, MachineSample};
 use netio::Clock;
 use testbed::{ChildProcess, CommandLine, TopologySide};
 
-use super::ProcessBench;
 use super::generator::{From, RECORD};
+use super::recorder::RunRecorder;
+use super::service::{MeasuredServer, Service};
+use super::topology::BenchTopology;
 use crate::error::LabError;
 use crate::folder;
 use crate::hosts::{GENERATOR_CPUS, RemotePart, RunOrigin, SampleFileReader, merge_samples};
@@ -38,7 +41,7 @@ impl TrialGenerator {
     }
 }
 
-impl ProcessBench<'_> {
+impl BenchTopology<'_> {
     /// Returns true if the measured servers are on another machine.
     pub(super) fn has_remote_server(&self) -> bool {
         self.machines.is_some()
@@ -49,37 +52,40 @@ impl ProcessBench<'_> {
         self.machines.as_ref().is_some_and(|machines| !machines.generators.is_empty())
     }
 
-    /// Returns the command that starts the server at `position` by `command`, over SSH if the
-    /// server is on another machine; the server's files in `folder` are then copied there.
+    /// Returns the command that starts `server` by `command`, over SSH if the server is on another
+    /// machine; the server's files are then copied there.
     pub(super) fn command_at_server_machine(
         &mut self,
-        position: usize,
-        folder: &Path,
+        server: &MeasuredServer,
         command: CommandLine,
     ) -> Result<CommandLine, LabError> {
         let interval_ms = self.plan.sampling_interval_ms;
         let cpu = self.processors.server;
         let Some(machines) = &mut self.machines else { return Ok(command) };
-        let address = machines.server_address(position);
-        machines.server.copy_to_remote(folder)?;
+        machines.server.copy_to_remote(&server.folder)?;
+        let address = server.address;
         let part = RemotePart { side: TopologySide::Server, address, cpu, interval_ms };
-        machines.server.command(part, folder, command)
+        machines.server.command(part, &server.folder, command)
     }
 
-    /// Ends the server at `position` in order (SIGTERM) and copies its files to this machine.
-    pub(super) fn stop_server(&mut self, position: usize) {
-        let service = &mut self.services[position];
-        service.stop();
+    /// Ends `server` in order (SIGTERM) and copies its files to this machine.
+    pub(super) fn stop_server(
+        &mut self,
+        server: &mut MeasuredServer,
+        recorder: &mut RunRecorder<'_>,
+    ) {
+        server.stop();
         let Some(machines) = &mut self.machines else { return };
-        if let Err(e) = machines.server.copy_from_remote(&service.folder) {
-            self.problems.push(e.to_string());
+        if let Err(e) = machines.server.copy_from_remote(&server.folder) {
+            recorder.problems.push(e.to_string());
         }
     }
 
-    /// Returns the generators of the trial of `request`: one on this machine, or one on each
-    /// generator machine, with an equal part of the load each.
+    /// Returns the generators that load `service` in the trial of `request`: one on this machine,
+    /// or one on each generator machine, with an equal part of the load each.
     pub(super) fn trial_generators(
         &self,
+        service: &Service,
         request: &TrialRequest,
         seed: u64,
         folder: &Path,
@@ -88,7 +94,7 @@ impl ProcessBench<'_> {
             Some(machines) if self.has_remote_generators() => machines,
             _ => {
                 let from = From { relay: self.relay, skipped: 0, begin_at_ns: None };
-                let (command, list) = self.generator(request, seed, folder, from);
+                let (command, list) = self.generator(service, request, seed, folder, from);
                 return Ok(vec![TrialGenerator { command, folder: folder.to_owned(), list }]);
             }
         };
@@ -102,7 +108,8 @@ impl ProcessBench<'_> {
             folder::create(&own)?;
             let begin_at_ns = Some(host.clock().there(begin_ns));
             let from = From { relay: *address, skipped: index * clients, begin_at_ns };
-            let (command, list) = self.generator(&part, seed + u64::from(index), &own, from);
+            let (command, list) =
+                self.generator(service, &part, seed + u64::from(index), &own, from);
             let cpu = host.processors()[0];
             let interval_ms = self.plan.sampling_interval_ms;
             let side = TopologySide::Client;
@@ -157,24 +164,29 @@ impl ProcessBench<'_> {
         }
     }
 
-    /// Merges `own`, the samples of this machine in a trial, with the samples of the other machines
-    /// in that trial.
+    /// Merges `own`, the samples of this machine in a trial of `server`, with the samples of the
+    /// other machines in that trial. Times count from `origin`.
     pub(super) fn with_remote_samples(
-        &mut self,
+        &self,
         own: Vec<MachineSample>,
-        position: usize,
+        server: &mut MeasuredServer,
         parts: &[TrialGenerator],
-        start_s: f64,
-        end_s: f64,
+        origin: Instant,
+        times_s: Range<f64>,
     ) -> Vec<MachineSample> {
         let Some(machines) = &self.machines else { return own };
-        let origin = RunOrigin::from_instant(self.origin);
+        let origin = RunOrigin::from_instant(origin);
         let mut far = Vec::new();
         for ((host, _), (part, number)) in machines.generators.iter().zip(parts.iter().zip(1..)) {
             let path = part.folder.join("generator.out");
             // The whole file counts: it was written for this trial.
-            let mut samples =
-                SampleFileReader::default().samples(&path, origin, host.clock(), start_s, 0.0);
+            let mut samples = SampleFileReader::default().samples(
+                &path,
+                origin,
+                host.clock(),
+                times_s.start,
+                0.0,
+            );
             renumber(&mut samples, number * GENERATOR_CPUS);
             far.push(samples);
         }
@@ -184,11 +196,10 @@ impl ProcessBench<'_> {
             renumber(&mut own, GENERATOR_CPUS);
             far.push(own);
         }
-        let service = &mut self.services[position];
-        let started = service.started.as_ref().expect("the server was started there");
-        let path = service.folder.join(format!("{}.out", started.process.name()));
+        let started = server.started.as_ref().expect("the server was started there");
+        let path = server.folder.join(format!("{}.out", started.process.name()));
         let clock = machines.server.clock();
-        merge_samples(service.stream.samples(&path, origin, clock, start_s, end_s), &far)
+        merge_samples(server.stream.samples(&path, origin, clock, times_s.start, times_s.end), &far)
     }
 
     /// Returns the numbers that samples use for the processors of the servers and of the

@@ -8,28 +8,28 @@
 use measure::record::{ExchangeCounts, LOAD_SCHEMA, LoadRecord, MessageCounts};
 use testbed::CommandLine;
 
-use super::offered_load::{GeneratorAddresses, OfferedLoad};
+use super::generator::GeneratorAddresses;
 use crate::driver::perfdhcp::{PERFDHCP, dwell_s};
+use crate::trial::TrialRequest;
 
 /// Time that perfdhcp waits for answers at the end of a trial, in microseconds: later answers count
 /// as lost.
 const WAIT_US: &str = "300000";
 
-/// Makes the command line of perfdhcp: whole exchanges of clients that only trial `number` has.
+/// Makes the command line of perfdhcp: whole exchanges of clients that only this trial has.
 pub(super) fn command(
     addresses: GeneratorAddresses,
-    load: OfferedLoad,
-    number: u32,
+    request: &TrialRequest,
     clients: u32,
 ) -> CommandLine {
     let GeneratorAddresses { relay, server } = addresses;
-    let [_, _, high, low] = number.to_be_bytes();
+    let [_, _, high, low] = request.number.to_be_bytes();
     CommandLine::new(PERFDHCP.0)
         .args(["-4", "-g", "single"])
         .args(["-l", &relay.ip().to_string(), "-L", &relay.port().to_string()])
         .args(["-N", &server.port().to_string()])
-        .args(["-r", &format!("{:.0}", load.rate_per_s.round())])
-        .args(["-p", &format!("{:.0}", dwell_s(load.dwell_s))])
+        .args(["-r", &format!("{:.0}", request.rate_per_s.round())])
+        .args(["-p", &format!("{:.0}", dwell_s(request.dwell_s))])
         .args(["-R", &clients.to_string(), "-b", &format!("mac=02:70:{high:02x}:{low:02x}:00:00")])
         .args(["-W", WAIT_US])
         .arg(server.ip().to_string())
@@ -132,8 +132,8 @@ mod tests {
             relay: "10.0.0.9:67".parse().unwrap(),
             server: "10.0.0.1:67".parse().unwrap(),
         };
-        let load = OfferedLoad { rate_per_s: 1_234.5, dwell_s: 0.5 };
-        let words = command(addresses, load, 258, 1_000).to_string();
+        let request = TrialRequest { number: 258, ..TrialRequest::for_test(1_234.5, 0.5) };
+        let words = command(addresses, &request, 1_000).to_string();
         assert_eq!(
             words,
             "perfdhcp -4 -g single -l 10.0.0.9 -L 67 -N 67 -r 1235 -p 1 -R 1000 \

@@ -5,14 +5,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use measure::Plan;
 use measure::plan::ProfilePlan;
-use measure::profile::Profile;
-use measure::record::Purpose;
 use testbed::proc::process_tree;
 
-use super::ProcessBench;
-use crate::profiler::{Perf, PerfRecording, UnreadSamples};
-use crate::trial::TrialRequest;
+use super::recorder::RunRecorder;
+use super::service::{MeasuredServer, Service};
+use crate::profiler::{Perf, PerfRecording};
 
 /// Time from the start of the generator until perf takes samples of the server: the generator has
 /// reached its rate by then.
@@ -46,49 +45,38 @@ impl Profiler {
             }
         }
     }
-}
 
-fn without(why: &str) -> String {
-    format!("Nothing was profiled: {why}.")
-}
-
-impl ProcessBench<'_> {
-    /// Returns `perf` attached to the server of `request`, not taking samples yet; `None` when the
-    /// trial has another purpose, or when profiling is impossible, of which the lab warns once for
-    /// all servers.
+    /// Returns `perf` attached to the servers of `service`, not taking samples yet; `None` when
+    /// profiling is impossible, of which the lab warns once for all servers.
     pub(super) fn attach(
         &mut self,
-        request: &TrialRequest,
+        service: &Service,
+        plan: &Plan,
         folder: &Path,
+        recorder: &mut RunRecorder<'_>,
     ) -> Option<PerfRecording> {
-        if request.purpose != Purpose::Profile {
-            return None;
-        }
-        let Profiler::On(perf) = &self.profiler else { return None };
-        let pids: Vec<u32> = self
-            .subject_servers(request.subject)
-            .into_iter()
-            .filter_map(|position| self.services[position].pid())
-            .flat_map(process_tree)
-            .collect();
-        let sampling = (&self.plan.profile).into();
-        let attached = perf.attach(sampling, &pids, folder.join(DATA));
-        self.or_warn(attached)
-    }
-
-    /// Reads functions and counts from the raw samples into a profile.
-    pub(super) fn read(&mut self, samples: Option<UnreadSamples>) -> Option<Profile> {
-        let profile = samples?.read();
-        self.or_warn(profile)
+        let Self::On(perf) = self else { return None };
+        let pids: Vec<u32> =
+            service.servers().filter_map(MeasuredServer::pid).flat_map(process_tree).collect();
+        let attached = perf.attach((&plan.profile).into(), &pids, folder.join(DATA));
+        self.or_warn(attached, recorder)
     }
 
     /// Returns the value of a successful step of profiling; the first failure is reported as a
     /// warning and turns profiling off.
-    pub(super) fn or_warn<T>(&mut self, came: Result<T, String>) -> Option<T> {
+    pub(super) fn or_warn<T>(
+        &mut self,
+        came: Result<T, String>,
+        recorder: &mut RunRecorder<'_>,
+    ) -> Option<T> {
         came.map_err(|why| {
-            self.warnings.push(without(&why));
-            self.profiler = Profiler::Off;
+            recorder.warn(without(&why));
+            *self = Self::Off;
         })
         .ok()
     }
+}
+
+fn without(why: &str) -> String {
+    format!("Nothing was profiled: {why}.")
 }

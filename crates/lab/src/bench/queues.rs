@@ -8,52 +8,52 @@
 use std::path::Path;
 
 use counters::{parse_udp_rows, rows_at};
+use measure::Plan;
 use measure::record::{Qdisc, Queues};
 use netio::UdpSocket;
 use netio::foreign::udp_socket_of;
 use serde::Deserialize;
 use testbed::{TopologySide, proc, qdisc};
 
-use super::ProcessBench;
+use super::recorder::RunRecorder;
 use super::service::MeasuredServer;
 use crate::error::LabError;
 
-impl ProcessBench<'_> {
-    /// Sets the receive buffers and the link's queueing discipline as the line of the server at
-    /// `position` requires; returns the queues before a trial. `None` in plans that do not vary
-    /// queues.
-    pub(super) fn set_queues(&mut self, position: usize) -> Result<Option<Queues>, LabError> {
-        if !self.plan.varies_queues() {
+impl MeasuredServer {
+    /// Sets the receive buffers and the link's queueing discipline as the server's line requires;
+    /// returns the queues before a trial. `None` if `plan` does not vary queues.
+    pub(super) fn set_queues(
+        &self,
+        plan: &Plan,
+        recorder: &mut RunRecorder<'_>,
+    ) -> Result<Option<Queues>, LabError> {
+        if !plan.varies_queues() {
             return Ok(None);
         }
-        let service = &self.services[position];
-        if let Some(bytes) = service.subject.feature.receive_buffer_bytes() {
-            for socket in server_sockets(service) {
+        if let Some(bytes) = self.subject.feature.receive_buffer_bytes() {
+            for socket in server_sockets(self) {
                 socket
                     .set_receive_buffer(bytes as usize)
                     .map_err(|e| LabError::cannot("set a server's receive buffer", e))?;
             }
         }
         for side in [TopologySide::Client, TopologySide::Server] {
-            if let Some(namespace) = service.topology.namespace(side) {
-                let words = service.subject.feature.qdisc();
-                qdisc::set(namespace, service.topology.interface(side), words)?;
+            if let Some(namespace) = self.network.namespace(side) {
+                let words = self.subject.feature.qdisc();
+                qdisc::set(namespace, self.network.interface(side), words)?;
             }
         }
-        let queues = self.queues_now(position)?;
-        self.note_other_buffer(position, &queues);
+        let queues = self.queues_now()?;
+        if let Some(note) = self.other_buffer(&queues) {
+            recorder.warn_once(note);
+        }
         Ok(Some(queues))
     }
 
-    /// Returns the counts of the queues of the server at `position` in a trial, given the queues
-    /// `before` it.
-    pub(super) fn queues_since(
-        &self,
-        position: usize,
-        before: Option<Queues>,
-    ) -> Result<Option<Queues>, LabError> {
+    /// Returns the counts of the server's queues in a trial, given the queues `before` it.
+    pub(super) fn queues_since(&self, before: Option<Queues>) -> Result<Option<Queues>, LabError> {
         let Some(before) = before else { return Ok(None) };
-        let mut queues = self.queues_now(position)?;
+        let mut queues = self.queues_now()?;
         for bytes in [before.receive_buffer_least_bytes, before.receive_buffer_most_bytes] {
             if before.sockets > 0 {
                 queues.note_socket(bytes);
@@ -67,18 +67,17 @@ impl ProcessBench<'_> {
         Ok(Some(queues))
     }
 
-    fn queues_now(&self, position: usize) -> Result<Queues, LabError> {
-        let service = &self.services[position];
+    fn queues_now(&self) -> Result<Queues, LabError> {
         let mut queues = Queues::default();
-        for socket in server_sockets(service) {
+        for socket in server_sockets(self) {
             if let Ok(bytes) = socket.receive_buffer_bytes() {
                 queues.sockets += 1;
                 queues.note_socket(bytes as u64);
             }
         }
         let leaving = |side: TopologySide| -> Result<Option<Qdisc>, LabError> {
-            let Some(namespace) = service.topology.namespace(side) else { return Ok(None) };
-            let tc_output = qdisc::show(namespace, service.topology.interface(side))?;
+            let Some(namespace) = self.network.namespace(side) else { return Ok(None) };
+            let tc_output = qdisc::show(namespace, self.network.interface(side))?;
             Ok(qdisc_in(&tc_output))
         };
         queues.to_server = leaving(TopologySide::Client)?;
@@ -86,30 +85,24 @@ impl ProcessBench<'_> {
         Ok(queues)
     }
 
-    /// Warns once for each server when the receive buffer of its sockets has another size than the
-    /// name of its line in the result table says.
-    fn note_other_buffer(&mut self, position: usize, queues: &Queues) {
-        let subject = &self.services[position].subject;
-        let Some(expected_bytes) = subject.feature.receive_buffer_bytes().map(u64::from) else {
-            return;
-        };
-        let label = subject.label();
-        let note = if queues.sockets == 0 {
-            format!("{label}: the lab could not read the sizes of its sockets' receive buffers.")
-        } else if queues.receive_buffer_least_bytes == expected_bytes
-            && queues.receive_buffer_most_bytes == expected_bytes
-        {
-            return;
-        } else {
-            format!(
-                "{label}: its sockets have receive buffers of {} to {} bytes, not \
-                 {expected_bytes}: a buffer above net.core.rmem_max needs root.",
-                queues.receive_buffer_least_bytes, queues.receive_buffer_most_bytes
-            )
-        };
-        if !self.warnings.contains(&note) {
-            self.warnings.push(note);
+    /// Returns the warning that the receive buffers of the server's sockets have another size than
+    /// the name of its line in the result table says; `None` if they have that size.
+    fn other_buffer(&self, queues: &Queues) -> Option<String> {
+        let expected_bytes = self.subject.feature.receive_buffer_bytes().map(u64::from)?;
+        let label = self.subject.label();
+        let (least_bytes, most_bytes) =
+            (queues.receive_buffer_least_bytes, queues.receive_buffer_most_bytes);
+        if queues.sockets == 0 {
+            return Some(format!(
+                "{label}: the lab could not read the sizes of its sockets' receive buffers."
+            ));
         }
+        ((least_bytes, most_bytes) != (expected_bytes, expected_bytes)).then(|| {
+            format!(
+                "{label}: its sockets have receive buffers of {least_bytes} to {most_bytes} bytes, \
+                 not {expected_bytes}: a buffer above net.core.rmem_max needs root."
+            )
+        })
     }
 }
 

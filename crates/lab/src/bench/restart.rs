@@ -1,12 +1,12 @@
 //! End and restart of a database server in the middle of a trial.
 
+use measure::plan::LeaseStoreKind;
 use measure::record::{LoadRecord, Purpose, RestartTimes};
 use netio::Clock;
 
-use super::ProcessBench;
+use super::topology::BenchTopology;
 use crate::driver;
 use crate::error::LabError;
-use crate::trial::TrialRequest;
 
 /// Interval of the generator's counts in trials with a restart of the database, in seconds.
 pub(super) const INTERVAL_S: &str = "0.1";
@@ -34,21 +34,22 @@ impl DatabaseRestart {
     }
 }
 
-impl ProcessBench<'_> {
-    /// Ends the database server of the DHCP server under measurement, in the way of `request`, and
-    /// starts it again at once; `None` for a server without a database.
+impl BenchTopology<'_> {
+    /// Ends the database server of `store` in the way of `purpose`, and starts it again at once;
+    /// `None` for a store without a database.
     pub(super) fn restart_database(
         &mut self,
-        request: &TrialRequest,
+        store: LeaseStoreKind,
+        purpose: Purpose,
     ) -> Result<Option<DatabaseRestart>, LabError> {
-        let engine = driver::engine(self.services[request.subject].subject.store);
+        let engine = driver::engine(store);
         let Some(database) =
             self.databases.iter_mut().find(|database| Some(database.engine()) == engine)
         else {
             return Ok(None);
         };
         let ended_ns = Clock::mono_ns();
-        if request.purpose == Purpose::DatabaseKill {
+        if purpose == Purpose::DatabaseKill {
             database.kill();
         } else {
             database.stop()?;

@@ -1,5 +1,5 @@
-//! Server under measurement: its address, the clients that it has seen, and its process if the lab
-//! started it.
+//! Services under measurement: a server, or two on the same database, the clients that they have
+//! seen, and their processes if the lab started them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,6 +23,36 @@ use crate::terms::MeasurementTerms;
 /// written all its leases, and would be blamed for those that are missing.
 const STOP_GRACE: Duration = Duration::from_secs(60);
 
+/// Service of a subject: its server, and the second server on the same database if it has two.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) server: MeasuredServer,
+    /// Second server on the same database, which takes half of the load.
+    pub(super) second: Option<MeasuredServer>,
+    /// Number of the generator's first client that has not sent requests to the service yet.
+    pub(super) next_client: u32,
+    /// Paths of the lists of the leases that clients got from the service.
+    pub(super) lists: Vec<PathBuf>,
+    /// Counts of the statistics requests to the service, with its answers.
+    pub(super) polls: Polls,
+}
+
+impl Service {
+    /// Makes the service of `server`, which no client has sent requests to.
+    pub(super) fn new(server: MeasuredServer) -> Self {
+        let polls = Polls::default();
+        Self { server, second: None, next_client: 0, lists: Vec::new(), polls }
+    }
+
+    pub(super) fn servers(&self) -> impl Iterator<Item = &MeasuredServer> {
+        std::iter::once(&self.server).chain(&self.second)
+    }
+
+    pub(super) fn servers_mut(&mut self) -> impl Iterator<Item = &mut MeasuredServer> {
+        std::iter::once(&mut self.server).chain(&mut self.second)
+    }
+}
+
 /// Server under measurement that is running.
 #[derive(Debug)]
 pub(super) struct MeasuredServer {
@@ -32,21 +62,12 @@ pub(super) struct MeasuredServer {
     pub(super) folder: PathBuf,
     /// Store of the server's leases.
     pub(super) store: StoreLocation,
-    /// Position of the second server on the same database, which takes half of the load; `None`
-    /// without one.
-    pub(super) partner: Option<usize>,
     pub(super) address: SocketAddr,
-    /// Networks in which the server and its generator meet.
-    pub(super) topology: MeasurementTopology,
+    /// Network in which the server and its generator meet.
+    pub(super) network: MeasurementTopology,
     /// Process of the server; `None` for a server that ran before the lab.
     pub(super) started: Option<StartedServer>,
-    /// Number of the generator's first client that has not sent requests to the server yet.
-    pub(super) next_client: u32,
-    /// Paths of the lists of the leases that clients got from the server.
-    pub(super) lists: Vec<PathBuf>,
     pub(super) waits: ServerWaits,
-    /// Counts of the statistics requests to the server, with its answers.
-    pub(super) polls: Polls,
     /// Reader of the server's samples from another machine.
     pub(super) stream: SampleFileReader,
 }
@@ -148,7 +169,7 @@ impl MeasuredServer {
         pid: u32,
         address: SocketAddr,
     ) -> SamplerTarget {
-        let interface = self.topology.interface(side).to_owned();
+        let interface = self.network.interface(side).to_owned();
         SamplerTarget { pid, address, interface, helpers: Vec::new() }
     }
 }

@@ -7,18 +7,19 @@
 //! again.
 
 use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use measure::Plan;
 use measure::plan::ServerFeature;
-use testbed::TopologySide;
 
-use super::ProcessBench;
+use super::recorder::RunRecorder;
+use super::service::MeasuredServer;
+use super::topology::BenchTopology;
 use crate::driver;
 use crate::error::LabError;
-use crate::probe::{ProbeRequest, ServerProbe};
+use crate::probe::ServerProbe;
+use crate::trial::TrialEnd;
 
 /// Longest time until a server answers after its start, before the lab gives up.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -70,40 +71,42 @@ impl ServerWaits {
     }
 }
 
-impl ProcessBench<'_> {
-    /// Waits until the server at `position` answers for the first time, and checks that it serves
-    /// its data: for DHCP by taking the lease for the probe's client.
-    pub(super) fn wait_until_it_answers(&mut self, position: usize) -> Result<(), LabError> {
-        let mut probe = self.probe()?;
-        let service = &self.services[position];
-        let patience = match service.subject.feature {
-            _ if service.started.is_none() => RUNNING_SERVER_PATIENCE,
+impl MeasuredServer {
+    /// Waits until the server answers for the first time, and checks that it serves its data: for
+    /// DHCP by taking the lease for the probe's client.
+    pub(super) fn wait_until_it_answers(
+        &mut self,
+        topology: &BenchTopology<'_>,
+        stop: &AtomicBool,
+        recorder: &mut RunRecorder<'_>,
+    ) -> Result<(), LabError> {
+        let mut probe = topology.probe()?;
+        let patience = match self.subject.feature {
+            _ if self.started.is_none() => RUNNING_SERVER_PATIENCE,
             ServerFeature::Plain => START_TIMEOUT,
             _ => LARGE_START_TIMEOUT,
         };
-        let began = service.started.as_ref().map(|started| started.began);
-        let has_answered = self.answers(position, &mut probe, patience, began)?;
-        let service = &mut self.services[position];
-        if has_answered {
-            if !driver::has_data(&service.subject, self.plan.protocol) {
+        let began = self.started.as_ref().map(|started| started.began);
+        let (label, address) = (self.subject.label(), self.address);
+        if self.answers(&mut probe, patience, began, stop)? {
+            self.keep_at_processor(topology.processors.server, recorder);
+            if !driver::has_data(&self.subject, topology.plan.protocol) {
                 return Ok(());
             }
-            return match probe.check(service.address)? {
+            return match probe.check(address)? {
                 None => Ok(()),
                 Some(fault) => Err(LabError::Failed(format!(
-                    "{} does not answer from its zone; its answer: {fault}",
-                    service.subject.label()
+                    "{label} does not answer from its zone; its answer: {fault}"
                 ))),
             };
         }
-        let (label, address) = (service.subject.label(), service.address);
-        Err(LabError::Failed(match service.exit_status().ok().flatten() {
-            Some(status) => format!("{label} did not start: {}", service.describe_end(status)),
-            None if service.started.is_none() => unanswered(service.address, self.relay, self.plan),
+        Err(LabError::Failed(match self.exit_status().ok().flatten() {
+            Some(status) => format!("{label} did not start: {}", self.describe_end(status)),
+            None if self.started.is_none() => unanswered(address, topology.relay, topology.plan),
             None => format!(
                 "{label} does not answer on UDP {address} after {} s{}",
                 patience.as_secs(),
-                match service.last_lines(1) {
+                match self.last_lines(1) {
                     words if words.is_empty() => ", and wrote nothing".to_owned(),
                     words => format!("; the end of its output: {words}"),
                 }
@@ -111,80 +114,69 @@ impl ProcessBench<'_> {
         }))
     }
 
-    /// Waits until the server at `position` has processed the messages in its queues, and starts it
-    /// again when that takes too long. Returns the seconds that it took; `None` when the server has
-    /// ended by itself or does not answer any more.
-    pub(super) fn settle(&mut self, position: usize) -> Result<Option<f64>, LabError> {
+    /// Waits until the server has processed the messages in its queues, and starts it again when
+    /// that takes too long. Returns the seconds that it took; `None` when the server has ended by
+    /// itself or does not answer any more.
+    pub(super) fn settle(
+        &mut self,
+        topology: &mut BenchTopology<'_>,
+        stop: &AtomicBool,
+        recorder: &mut RunRecorder<'_>,
+    ) -> Result<Option<f64>, LabError> {
         let began = Instant::now();
-        let mut probe = self.probe()?;
-        if !self.answers(position, &mut probe, SETTLE_TIMEOUT, None)? {
-            let service = &mut self.services[position];
-            if service.started.is_none() || service.has_ended() {
+        let mut probe = topology.probe()?;
+        if !self.answers(&mut probe, SETTLE_TIMEOUT, None, stop)? {
+            if self.started.is_none() || self.has_ended() {
                 return Ok(None);
             }
-            self.restart(position)?;
-            if !self.answers(position, &mut probe, START_TIMEOUT, None)? {
+            recorder.progress.print(&format!(
+                "note: {} does not answer {} s after its last trial; the lab starts it again",
+                self.subject.label(),
+                SETTLE_TIMEOUT.as_secs()
+            ));
+            self.waits.restarts += 1;
+            topology.stop_server(self, recorder);
+            self.start_again(topology)?;
+            if !self.answers(&mut probe, START_TIMEOUT, None, stop)? {
                 return Ok(None);
             }
         }
+        self.keep_at_processor(topology.processors.server, recorder);
         let waited_s = began.elapsed().as_secs_f64();
-        self.services[position].waits.note(waited_s);
+        self.waits.note(waited_s);
         Ok(Some(waited_s))
     }
 
-    fn restart(&mut self, position: usize) -> Result<(), LabError> {
-        let service = &mut self.services[position];
-        self.progress.print(&format!(
-            "note: {} does not answer {} s after its last trial; the lab starts it again",
-            service.subject.label(),
-            SETTLE_TIMEOUT.as_secs()
-        ));
-        service.waits.restarts += 1;
-        self.stop_server(position);
-        let service = &mut self.services[position];
-        if let Some(started) = &mut service.started {
-            started.restart(&service.folder)?;
-            self.run.register_group(started.process.pid())?;
-        }
-        Ok(())
-    }
-
-    fn probe(&self) -> Result<ServerProbe, LabError> {
-        let namespace = self.topology.namespace(TopologySide::Client);
-        let path = namespace.map(|name| Path::new("/run/netns").join(name));
-        let question = if self.family.protocol.is_dhcp() {
-            ProbeRequest::Dhcp(self.link)
-        } else {
-            ProbeRequest::Dns
-        };
-        ServerProbe::open(self.relay, question, path.as_deref())
-    }
-
-    /// Returns true if the server at `position` answers within `patience`; false when it ends
-    /// first. A server that was started at `began` gets requests more often at first.
+    /// Returns true if the server answers within `patience`; false when it ends first. A server
+    /// that was started at `began` gets requests more often at first.
     fn answers(
         &mut self,
-        position: usize,
         probe: &mut ServerProbe,
         patience: Duration,
         began: Option<Instant>,
+        stop: &AtomicBool,
     ) -> Result<bool, LabError> {
         let until = Instant::now() + patience;
-        let (service, stop) = (&mut self.services[position], self.stop);
-        let address = service.address;
+        let address = self.address;
         let give_up =
-            || stop.load(Ordering::Acquire) || Instant::now() >= until || service.has_ended();
+            || stop.load(Ordering::Acquire) || Instant::now() >= until || self.has_ended();
         let has_answered = match began {
             Some(began) => probe.wait_for_start(address, began, give_up)?,
             None => probe.wait_for_answer(address, give_up)?,
         };
-        if stop.load(Ordering::Acquire) {
-            return Err(LabError::Interrupted);
-        }
-        if has_answered {
-            self.keep_at_processor(position);
-        }
-        Ok(has_answered)
+        if stop.load(Ordering::Acquire) { Err(LabError::Interrupted) } else { Ok(has_answered) }
+    }
+
+    /// Reports the end of a server that ended by itself or does not answer any more.
+    pub(super) fn report_end(&mut self, recorder: &mut RunRecorder<'_>) -> TrialEnd {
+        let label = self.subject.label();
+        let how = match self.exit_status().ok().flatten() {
+            Some(status) => format!("{label} ended unexpectedly: {}", self.describe_end(status)),
+            None if self.started.is_none() => format!("{label} does not answer any more"),
+            None => format!("{label} does not answer any more, not even when started again"),
+        };
+        recorder.progress.print(&format!("warning: {how}"));
+        TrialEnd::ServerEnded(how)
     }
 }
 

@@ -15,7 +15,9 @@ use measure::record::FlushCost;
 use testbed::database::{PASSWORD, PrivateDatabaseSettings, USER};
 use testbed::{ChildProcess, CommandLine, DatabaseEngine, PrivateDatabase, TopologySide};
 
-use super::{MeasuredServer, ProcessBench};
+use super::recorder::RunRecorder;
+use super::service::MeasuredServer;
+use super::topology::BenchTopology;
 use crate::driver::{self, LEASE_FILE, StoreLocation};
 use crate::error::LabError;
 use crate::family::AddressFamily;
@@ -39,52 +41,59 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const RESULTS: &str = "results";
 const DATABASES: &str = "databases";
 
-/// Makes the command `godwit db COMMAND` for the store at `location`; `None` for a store without a
-/// database.
-fn tool(
-    godwit: &Path,
-    databases: &[PrivateDatabase],
-    location: &StoreLocation,
-    command: &str,
-) -> Option<CommandLine> {
-    let line = CommandLine::new(godwit.to_string_lossy()).args(["db", command]);
-    match location {
-        StoreLocation::Memfile => None,
-        StoreLocation::Sqlite(file) => Some(line.args(["sqlite", "-n", &file.to_string_lossy()])),
-        StoreLocation::Database { engine, name, .. } => {
-            let database = databases.iter().find(|database| database.engine() == *engine)?;
-            let socket = database.socket().to_string_lossy().into_owned();
-            let line = match engine {
-                DatabaseEngine::MariaDb => line.args(["mysql", "--socket", &socket]),
-                DatabaseEngine::PostgreSql => {
-                    let port = database.socket_port().to_string();
-                    line.args(["pgsql", "-h", &socket, "-P", &port])
-                }
-            };
-            Some(line.args(["-n", name, "-u", USER]).env("KEA_ADMIN_DB_PASSWORD", PASSWORD))
+impl BenchTopology<'_> {
+    /// Makes the command `godwit db COMMAND` for the store at `location`; `None` for a store
+    /// without a database.
+    fn tool(&self, location: &StoreLocation, command: &str) -> Option<CommandLine> {
+        let line = CommandLine::new(self.godwit.to_string_lossy()).args(["db", command]);
+        match location {
+            StoreLocation::Memfile => None,
+            StoreLocation::Sqlite(file) => {
+                Some(line.args(["sqlite", "-n", &file.to_string_lossy()]))
+            }
+            StoreLocation::Database { engine, name, .. } => {
+                let database = self.database(Some(*engine))?;
+                let socket = database.socket().to_string_lossy().into_owned();
+                let line = match engine {
+                    DatabaseEngine::MariaDb => line.args(["mysql", "--socket", &socket]),
+                    DatabaseEngine::PostgreSql => {
+                        let port = database.socket_port().to_string();
+                        line.args(["pgsql", "-h", &socket, "-P", &port])
+                    }
+                };
+                Some(line.args(["-n", name, "-u", USER]).env("KEA_ADMIN_DB_PASSWORD", PASSWORD))
+            }
         }
     }
-}
 
-impl ProcessBench<'_> {
-    /// Returns the database server of `engine`, which the first call starts.
-    fn database(&mut self, engine: DatabaseEngine) -> Result<&PrivateDatabase, LabError> {
-        let existing = self.databases.iter().position(|database| database.engine() == engine);
-        if let Some(position) = existing {
-            return Ok(&self.databases[position]);
+    /// Returns the database server of `engine` if it was started.
+    pub(super) fn database(&self, engine: Option<DatabaseEngine>) -> Option<&PrivateDatabase> {
+        self.databases.iter().find(|database| Some(database.engine()) == engine)
+    }
+
+    /// Starts the database server of `engine` unless it runs; returns the port at which it listens.
+    fn start_database(
+        &mut self,
+        engine: DatabaseEngine,
+        recorder: &mut RunRecorder<'_>,
+    ) -> Result<u16, LabError> {
+        let port = |of: &PrivateDatabase| of.port().expect("it listens on loopback");
+        if let Some(database) = self.database(Some(engine)) {
+            return Ok(port(database));
         }
-        self.progress.step(&format!("starting {engine:?}"));
+        recorder.progress.step(&format!("starting {engine:?}"));
         let settings = PrivateDatabaseSettings { is_durable: true, on_loopback: true, cpu: None };
         let cpu = Some(self.processors.server);
-        let line = self.topology.command(TopologySide::Server, cpu, CommandLine::new("program"));
+        let line = self.network.command(TopologySide::Server, cpu, CommandLine::new("program"));
         let words = &line.words()[..line.words().len() - 1];
         let database = PrivateDatabase::start_with_prefix(engine, settings, words)?;
         self.run.register_folder(database.folder())?;
         if let Some(pid) = database.pid() {
             self.run.register_group(pid)?;
         }
+        let port = port(&database);
         self.databases.push(database);
-        Ok(&self.databases[self.databases.len() - 1])
+        Ok(port)
     }
 
     /// Returns the location of the lease store for the server `subject`, in `folder` or in empty
@@ -93,12 +102,12 @@ impl ProcessBench<'_> {
         &mut self,
         subject: &MeasurementSubject,
         folder: &Path,
+        recorder: &mut RunRecorder<'_>,
     ) -> Result<StoreLocation, LabError> {
         let location = match (subject.store, driver::engine(subject.store)) {
             (_, Some(engine)) => {
                 let name = subject.file_name().replace('-', "_").to_ascii_lowercase();
-                let database = self.database(engine)?;
-                let mut port = database.port().expect("it listens on loopback");
+                let mut port = self.start_database(engine, recorder)?;
                 if let Some(round_trip_ms) = subject.sharing.round_trip_ms() {
                     port = self.delayed_port(port, round_trip_ms, folder)?;
                 }
@@ -126,7 +135,7 @@ impl ProcessBench<'_> {
             .args(["--to", &format!("127.0.0.1:{port}")])
             .args(["--round-trip-ms", &round_trip_ms.to_string()]);
         let cpu = Some(self.processors.generator);
-        let command = self.topology.command(TopologySide::Server, cpu, command);
+        let command = self.network.command(TopologySide::Server, cpu, command);
         let mut process = ChildProcess::start(&command, DISTANCE, folder)?;
         self.run.register_group(process.pid())?;
         let (output_path, began) = (folder.join(format!("{DISTANCE}.out")), Instant::now());
@@ -147,17 +156,12 @@ impl ProcessBench<'_> {
     }
 
     fn make_tables(&self, location: &StoreLocation) -> Result<(), LabError> {
-        let Some(line) = tool(&self.godwit, &self.databases, location, "init") else {
-            return Ok(());
-        };
+        let Some(mut line) = self.tool(location, "init") else { return Ok(()) };
         if let StoreLocation::Database { engine, name, .. } = location {
-            for database in self.databases.iter().filter(|one| one.engine() == *engine) {
-                database.create(name)?;
-            }
-            line.args(["--schema", SCHEMA]).run()?;
-        } else {
-            line.run()?;
+            self.database(Some(*engine)).map(|database| database.create(name)).transpose()?;
+            line = line.args(["--schema", SCHEMA]);
         }
+        line.run()?;
         Ok(())
     }
 
@@ -172,71 +176,68 @@ impl ProcessBench<'_> {
                 }
             }
             StoreLocation::Database { engine, name, .. } => {
-                for database in self.databases.iter().filter(|one| one.engine() == *engine) {
-                    database.remove(name)?;
-                }
+                self.database(Some(*engine)).map(|database| database.remove(name)).transpose()?;
             }
         }
         self.make_tables(location)
     }
 
-    /// Writes the leases in the database of `service` to its lease file, and compares their number
+    /// Writes the leases in the database of `server` to its lease file, and compares their number
     /// with the count of the database's own client.
-    pub(super) fn write_leases(&self, service: &MeasuredServer) -> Result<(), LabError> {
-        let Some(line) = tool(&self.godwit, &self.databases, &service.store, "dump") else {
-            return Ok(());
-        };
+    pub(super) fn write_leases(&self, server: &MeasuredServer) -> Result<(), LabError> {
+        let Some(line) = self.tool(&server.store, "dump") else { return Ok(()) };
         let family = match self.family.version() {
             AddressFamily::V4 => "-4",
             AddressFamily::V6 => "-6",
         };
-        let file = service.folder.join(LEASE_FILE);
+        let file = server.folder.join(LEASE_FILE);
         let output = line.args([family, "-y", "-o", &file.to_string_lossy()]).run()?;
-        let StoreLocation::Database { engine, name, .. } = &service.store else { return Ok(()) };
-        for database in self.databases.iter().filter(|one| one.engine() == *engine) {
-            let table = format!("lease{}", &family[1..]);
-            let counted = database.query(name, &format!("SELECT COUNT(*) FROM {table}"))?;
-            if !output.starts_with(&format!("wrote {} leases", counted.trim())) {
-                return Err(LabError::Failed(format!(
-                    "the database has {} leases, but `godwit db dump` printed: {}",
-                    counted.trim(),
-                    output.trim()
-                )));
-            }
+        let StoreLocation::Database { engine, name, .. } = &server.store else { return Ok(()) };
+        let Some(database) = self.database(Some(*engine)) else { return Ok(()) };
+        let table = format!("lease{}", &family[1..]);
+        let counted = database.query(name, &format!("SELECT COUNT(*) FROM {table}"))?;
+        if output.starts_with(&format!("wrote {} leases", counted.trim())) {
+            return Ok(());
         }
-        Ok(())
+        Err(LabError::Failed(format!(
+            "the database has {} leases, but `godwit db dump` printed: {}",
+            counted.trim(),
+            output.trim()
+        )))
     }
 
-    /// Returns the cost of a flush on the disk of the lease store of the server at `position`, in
-    /// microseconds; measures it again when it is old. 0 for a store without a disk of this
-    /// machine.
-    pub(super) fn flush_us(&mut self, position: usize) -> Result<f64, LabError> {
-        let service = &self.services[position];
-        let store = service.subject.store;
-        if !self.family.protocol.is_dhcp() || service.started.is_none() {
+    /// Returns the cost of a flush on the disk of the lease store of `server`, in microseconds;
+    /// measures it again when it is old. 0 for a store without a disk of this machine.
+    pub(super) fn flush_us(
+        &self,
+        server: &MeasuredServer,
+        recorder: &mut RunRecorder<'_>,
+    ) -> Result<f64, LabError> {
+        if !self.family.protocol.is_dhcp() || server.started.is_none() {
             return Ok(0.0);
         }
-        let now_s = self.origin.elapsed().as_secs_f64();
-        if self.flushes.last().is_none_or(|last| now_s - last.at_s > FLUSH_AGE_S) {
-            self.measure_flushes(now_s)?;
+        let now_s = recorder.elapsed_s();
+        let flushes = &mut recorder.run.flushes;
+        if flushes.last().is_none_or(|last| now_s - last.at_s > FLUSH_AGE_S) {
+            self.measure_flushes(now_s, flushes)?;
         }
-        let disk = if store.is_database() { DATABASES } else { RESULTS };
-        let latest = |name: &str| self.flushes.iter().rev().find(|flush| flush.disk == name);
+        let disk = if server.subject.store.is_database() { DATABASES } else { RESULTS };
+        let latest = |name: &str| flushes.iter().rev().find(|flush| flush.disk == name);
         Ok(latest(disk).or_else(|| latest(RESULTS)).map_or(0.0, |flush| flush.median_us))
     }
 
-    fn measure_flushes(&mut self, at_s: f64) -> Result<(), LabError> {
+    fn measure_flushes(&self, at_s: f64, flushes: &mut Vec<FlushCost>) -> Result<(), LabError> {
         let device = |folder: &Path| fs::metadata(folder).map(|metadata| metadata.dev()).ok();
-        let mut disks = vec![(RESULTS, self.folder.clone())];
+        let mut disks = vec![(RESULTS, self.folder.as_path())];
         if let Some(database) = self.databases.first()
             && device(database.folder()) != device(&self.folder)
         {
-            disks.push((DATABASES, database.folder().to_owned()));
+            disks.push((DATABASES, database.folder()));
         }
         for (disk, folder) in disks {
-            let took = testbed::flush::measure(&folder, FLUSH_APPENDS)?;
+            let took = testbed::flush::measure(folder, FLUSH_APPENDS)?;
             let us = |at: usize| took[at].as_secs_f64() * 1e6;
-            self.flushes.push(FlushCost {
+            flushes.push(FlushCost {
                 at_s,
                 disk: disk.to_owned(),
                 count: took.len() as u32,
@@ -246,11 +247,5 @@ impl ProcessBench<'_> {
             });
         }
         Ok(())
-    }
-
-    /// Returns the costs of flushes to the disks that were measured during the run.
-    #[must_use]
-    pub fn flushes(&self) -> Vec<FlushCost> {
-        self.flushes.clone()
     }
 }

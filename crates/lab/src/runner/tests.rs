@@ -45,8 +45,9 @@ impl TrialRunner for SimulatedBench {
         self.elapsed_s
     }
 
-    fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError> {
-        self.fresh.push((self.requests.len(), subjects.to_vec()));
+    fn start_anew(&mut self, subjects: &[SubjectId]) -> Result<(), LabError> {
+        let positions = subjects.iter().map(|subject| subject.0).collect();
+        self.fresh.push((self.requests.len(), positions));
         Ok(())
     }
 
@@ -63,12 +64,12 @@ impl TrialRunner for SimulatedBench {
             return Err(LabError::Interrupted);
         }
         self.requests.push(*request);
-        if request.subject == 0 && self.ends_at.is_some_and(|at| request.number >= at) {
+        if request.subject.0 == 0 && self.ends_at.is_some_and(|at| request.number >= at) {
             return Ok(TrialEnd::ServerEnded("it went".to_owned()));
         }
         let start_s = self.elapsed_s;
         let due = (request.rate_per_s * request.dwell_s) as u64;
-        let able = (self.capacity_per_s[request.subject] * request.dwell_s) as u64;
+        let able = (self.capacity_per_s[request.subject.0] * request.dwell_s) as u64;
         let on_time = due.min(able);
         let lossy = if on_time < due { 2.0 } else { 0.0 };
         self.elapsed_s += request.dwell_s + self.overhead_s + lossy;
@@ -129,7 +130,8 @@ fn plan() -> Plan {
 fn turns_run_to_and_fro_within_one_search() {
     let mut bench = imagined(&[8_000.0, 8_000.0]);
     run(&plan(), &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
-    let order: Vec<usize> = bench.requests.iter().take(8).map(|request| request.subject).collect();
+    let order: Vec<usize> =
+        bench.requests.iter().take(8).map(|request| request.subject.0).collect();
     assert_eq!(order, [0, 1, 1, 0, 0, 1, 1, 0]);
     let numbers: Vec<u32> = bench.requests.iter().map(|request| request.number).collect();
     assert!(numbers.iter().copied().eq(0..numbers.len() as u32));
@@ -150,7 +152,7 @@ fn profiles_come_last_for_every_server_but_the_limit() {
     let last: Vec<&TrialRequest> = bench.requests.iter().rev().take(4).collect();
     assert_eq!(profiles, last.into_iter().rev().collect::<Vec<_>>());
     for request in profiles {
-        let name = &subjects[request.subject].server;
+        let name = &subjects[request.subject.0].server;
         let end = out.searches.iter().rfind(|end| end.server == *name).unwrap();
         let share = request.rate_per_s / end.rate_per_s.unwrap();
         assert!((share - 0.1).abs() < 1e-9 || (share - 0.5).abs() < 1e-9, "{name} {share}");
@@ -178,7 +180,7 @@ fn servers_are_loaded_alike_and_with_all_clients_at_once() {
     };
     let requests_of = |purpose: Purpose| -> Vec<(usize, f64, f64)> {
         let of_it = bench.requests.iter().filter(|request| request.purpose == purpose);
-        let mut all: Vec<_> = of_it.map(|r| (r.subject, r.rate_per_s, r.dwell_s)).collect();
+        let mut all: Vec<_> = of_it.map(|r| (r.subject.0, r.rate_per_s, r.dwell_s)).collect();
         all.sort_by_key(|&(subject, ..)| subject);
         all
     };
@@ -224,7 +226,7 @@ fn databases_are_ended_last_under_a_share_of_the_rate_that_was_found() {
     let rate_per_s =
         out.searches.iter().rfind(|end| end.server == "b").unwrap().rate_per_s.unwrap();
     for request in last {
-        assert_eq!((request.subject, request.dwell_s), (1, plan.restart.dwell_s));
+        assert_eq!((request.subject.0, request.dwell_s), (1, plan.restart.dwell_s));
         assert!((request.rate_per_s / rate_per_s - plan.restart.fraction).abs() < 1e-9);
     }
     assert!(!before.iter().any(|request| request.purpose.ends_database()));
@@ -242,7 +244,7 @@ fn pools_run_out_last_of_all_in_trials_that_are_as_long_as_the_time_allows() {
         let mut bench = imagined(&[8_000.0, 8_000.0, 9_000.0]);
         let out = run(&plan, &subjects, &mut bench).unwrap();
         let last = bench.requests.last().unwrap();
-        assert_eq!((last.subject, last.purpose), (0, Purpose::Exhaustion), "{budget_s}");
+        assert_eq!((last.subject.0, last.purpose), (0, Purpose::Exhaustion), "{budget_s}");
         assert!((least_s..=most_s).contains(&last.dwell_s), "{budget_s}: {last:?}");
         let rate_per_s = out.searches.iter().rfind(|end| end.server == "a").unwrap().rate_per_s;
         assert!((last.rate_per_s / rate_per_s.unwrap() - 0.5).abs() < 1e-9);
@@ -275,7 +277,7 @@ fn capacities_are_found_and_confirmed_in_every_round() {
     for (subject, capacity) in [(0, 30_000.0), (1, 5_000.0)] {
         for round in 0..2 {
             let met = bench.requests.iter().zip(&out.trials).find(|(request, trial)| {
-                request.subject == subject
+                request.subject.0 == subject
                     && request.round == round
                     && request.purpose == Purpose::Confirm
                     && trial.meets(plan.search.loss_percent)
@@ -283,7 +285,7 @@ fn capacities_are_found_and_confirmed_in_every_round() {
             let rate = met.expect("a confirming trial in every round").0.rate_per_s;
             assert!((0.9..1.03).contains(&(rate / capacity)), "{rate} of {capacity}");
         }
-        let curve = bench.requests.iter().filter(|r| r.subject == subject);
+        let curve = bench.requests.iter().filter(|r| r.subject.0 == subject);
         let curve: Vec<_> = curve.filter(|r| r.purpose == Purpose::Curve).collect();
         assert_eq!(curve.len(), 2);
         assert!(curve[0].rate_per_s < capacity && curve[1].rate_per_s > capacity);
@@ -298,7 +300,7 @@ fn only_the_better_variant_goes_past_the_first_round() {
     let mut bench = imagined(&[4_000.0, 9_000.0, 6_000.0, 20_000.0]);
     run(&plan(), &subjects(&names), &mut bench).unwrap();
     let later = |subject: usize| {
-        bench.requests.iter().filter(|r| r.subject == subject && r.round == 1).count()
+        bench.requests.iter().filter(|r| r.subject.0 == subject && r.round == 1).count()
     };
     assert_eq!(later(0), 0);
     assert!(later(1) > 0 && later(2) > 0 && later(3) > 0);
@@ -306,7 +308,7 @@ fn only_the_better_variant_goes_past_the_first_round() {
     let mut equal = imagined(&[5_000.0; 4]);
     run(&plan(), &subjects(&names), &mut equal).unwrap();
     let second: Vec<_> = equal.requests.iter().filter(|r| r.round == 1).collect();
-    assert!(second.iter().any(|r| r.subject == 0) && second.iter().all(|r| r.subject != 2));
+    assert!(second.iter().any(|r| r.subject.0 == 0) && second.iter().all(|r| r.subject.0 != 2));
 }
 
 #[test]
@@ -351,9 +353,9 @@ fn a_server_that_ends_is_left_out_and_the_others_go_on() {
     let out = run(&plan(), &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
     assert_eq!(out.ended_servers, ["it went"]);
     let requests_after_end =
-        bench.requests.iter().filter(|r| r.subject == 0 && r.number >= 3).count();
+        bench.requests.iter().filter(|r| r.subject.0 == 0 && r.number >= 3).count();
     assert_eq!(requests_after_end, 1, "it is asked for once and never again");
-    assert!(bench.requests.iter().any(|r| r.subject == 1 && r.purpose == Purpose::Curve));
+    assert!(bench.requests.iter().any(|r| r.subject.0 == 1 && r.purpose == Purpose::Curve));
 }
 
 /// Makes a plan that measures every server nine times from the beginning.
@@ -376,7 +378,7 @@ fn every_run_is_a_whole_search_of_every_subject_from_the_beginning() {
     let mut starts = Vec::new();
     for round in 0..9 {
         for subject in [0, 1] {
-            let of = bench.requests.iter().filter(|r| r.round == round && r.subject == subject);
+            let of = bench.requests.iter().filter(|r| r.round == round && r.subject.0 == subject);
             let searched: Vec<f64> =
                 of.filter(|r| r.purpose == Purpose::Search).map(|r| r.rate_per_s).collect();
             assert_eq!(searched[0], plan.round_search(round, &plan.search).start_per_s);
@@ -443,7 +445,7 @@ fn a_ramp_has_the_same_steps_for_every_server() {
     let mut bench = imagined(&[100_000.0, 40_000.0]);
     let out = run(&ramp(4), &subjects(&[("a", ""), ("b", "")]), &mut bench).unwrap();
     for subject in [0, 1] {
-        let of = bench.requests.iter().filter(|r| r.subject == subject);
+        let of = bench.requests.iter().filter(|r| r.subject.0 == subject);
         let steps: Vec<u32> = of
             .filter(|r| r.purpose == Purpose::Ramp)
             .map(|r| (r.rate_per_s / 36_764.7).round() as u32)

@@ -16,6 +16,7 @@ use crate::driver::perfdhcp;
 use crate::error::LabError;
 use crate::profiler::Perf;
 use crate::subject::{MeasurementSubject, SubjectKind};
+use crate::subject_id::{PerSubject, SubjectId};
 use crate::terms::MeasurementTerms;
 use crate::trial::{RunStage, TrialEnd, TrialRequest, TrialRunner, quiet_s};
 
@@ -229,12 +230,12 @@ pub fn duration(seconds: f64) -> String {
 /// real time.
 struct Rehearsal<'a> {
     plan: &'a Plan,
-    subjects: &'a [MeasurementSubject],
+    subjects: PerSubject<&'a MeasurementSubject>,
     elapsed_s: f64,
     can_profile: bool,
     ends_s: BTreeMap<RunStage, f64>,
     /// Number of exchanges completed by each simulated server since its last start.
-    completed: Vec<u64>,
+    completed: PerSubject<u64>,
 }
 
 impl<'a> Rehearsal<'a> {
@@ -246,28 +247,28 @@ impl<'a> Rehearsal<'a> {
         let databases = databases.iter().filter(|&&store| crate::driver::engine(store).is_some());
         Self {
             plan,
-            subjects,
+            subjects: subjects.iter().collect(),
             elapsed_s: SET_UP_S + start_s + databases.count() as f64 * DATABASE_S,
             can_profile: !plan.profile.fractions.is_empty() && Perf::find().is_ok(),
             ends_s: BTreeMap::new(),
-            completed: vec![0; subjects.len()],
+            completed: subjects.iter().map(|_| 0).collect(),
         }
     }
 
     /// Returns the seconds to end all servers and to look for their leases.
     fn end_s(&self) -> f64 {
-        let subjects = 0..self.subjects.len();
-        end_s(self.subjects.len(), subjects.map(|subject| self.leases(subject)).sum())
+        let leases = self.subjects.ids().map(|subject| self.leases(subject));
+        end_s(self.subjects.len(), leases.sum())
     }
 
     /// Returns the number of leases that clients got from the simulated server `subject` since its
     /// last start.
-    fn leases(&self, subject: usize) -> u64 {
+    fn leases(&self, subject: SubjectId) -> u64 {
         let is_dhcp = self.plan.protocol.is_dhcp() && !self.subjects[subject].is_limit();
         if is_dhcp { self.completed[subject] } else { 0 }
     }
 
-    fn server_end_s(&self, subject: usize) -> f64 {
+    fn server_end_s(&self, subject: SubjectId) -> f64 {
         END_S + self.leases(subject) as f64 / VERIFIED_PER_S
     }
 
@@ -288,7 +289,7 @@ impl<'a> Rehearsal<'a> {
                 MISSED_CONFIRMATIONS * (request.dwell_s + LOSSY_CONFIRMATIONS * wait_s + TRIAL_S)
             }
             Purpose::Profile => PROFILE_S,
-            Purpose::Exhaustion => start_s(&self.subjects[request.subject]) + END_S,
+            Purpose::Exhaustion => start_s(self.subjects[request.subject]) + END_S,
             purpose if purpose.ends_database() => RESTART_S,
             _ => 0.0,
         };
@@ -301,9 +302,9 @@ impl TrialRunner for Rehearsal<'_> {
         self.elapsed_s
     }
 
-    fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError> {
+    fn start_anew(&mut self, subjects: &[SubjectId]) -> Result<(), LabError> {
         for &subject in subjects {
-            self.elapsed_s += self.server_end_s(subject) + start_s(&self.subjects[subject]);
+            self.elapsed_s += self.server_end_s(subject) + start_s(self.subjects[subject]);
             self.completed[subject] = 0;
         }
         Ok(())
@@ -318,7 +319,7 @@ impl TrialRunner for Rehearsal<'_> {
     }
 
     fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError> {
-        let subject = &self.subjects[request.subject];
+        let subject = self.subjects[request.subject];
         let terms = MeasurementTerms::for_subject(subject, self.plan);
         let mut dwell_s = terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
         if subject.feature == ServerFeature::Perfdhcp {
@@ -411,7 +412,7 @@ mod tests {
             self.typical.elapsed_s()
         }
 
-        fn start_anew(&mut self, subjects: &[usize]) -> Result<(), LabError> {
+        fn start_anew(&mut self, subjects: &[SubjectId]) -> Result<(), LabError> {
             self.typical.start_anew(subjects)
         }
 

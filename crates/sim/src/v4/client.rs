@@ -116,7 +116,7 @@ impl SimulatedClient4 {
             {
                 Some(self.discover(random))
             }
-            SimulatedClientState4::Bound(address, until_s) => self.whim(random, address, until_s),
+            SimulatedClientState4::Bound(address, until_s) => self.act(random, address, until_s),
             SimulatedClientState4::Renewing(address, _) => Some(self.request(None, None, address)),
         }
     }
@@ -124,7 +124,7 @@ impl SimulatedClient4 {
     /// Chooses a random action of a client that has a lease of `address` until `until_s`: a renewal
     /// mostly, or a RELEASE, a DECLINE, a restart with the right or a wrong address, a DISCOVER, or
     /// silence. Returns the message that the client sends, if any.
-    fn whim(&mut self, random: &mut Random, address: Ipv4Addr, until_s: u64) -> Option<Vec<u8>> {
+    fn act(&mut self, random: &mut Random, address: Ipv4Addr, until_s: u64) -> Option<Vec<u8>> {
         match random.below(10) {
             0 => {
                 self.state = SimulatedClientState4::Init;

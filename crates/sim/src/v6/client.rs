@@ -134,14 +134,14 @@ impl SimulatedClient6 {
             }
             SimulatedClientState6::Renewing => Some(self.message(MessageType::Renew, &self.has)),
             SimulatedClientState6::Rebinding => Some(self.message(MessageType::Rebind, &self.has)),
-            SimulatedClientState6::Idle | SimulatedClientState6::Confirming => self.whim(random),
+            SimulatedClientState6::Idle | SimulatedClientState6::Confirming => self.act(random),
         }
     }
 
     /// Chooses a random action of a client with leases: a RENEW or REBIND mostly, or a RELEASE, a
     /// DECLINE, a CONFIRM, a SOLICIT, a claim of a wrong address or prefix, or silence. Returns the
     /// message that the client sends, if any.
-    fn whim(&mut self, random: &mut Random) -> Option<Vec<u8>> {
+    fn act(&mut self, random: &mut Random) -> Option<Vec<u8>> {
         match random.below(12) {
             0 => Some(self.give_up(random, MessageType::Release)),
             1 => Some(self.give_up(random, MessageType::Decline)),

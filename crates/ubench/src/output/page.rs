@@ -5,7 +5,7 @@ mod tables;
 
 use maud::{Markup, html};
 use measure::statistics::RatioInterval;
-use report::{document, format, theme_button};
+use report::{document, format, header};
 
 use crate::result::{SubjectResult, UbenchReport};
 use crate::seeds;
@@ -33,21 +33,16 @@ pub fn page(report: &UbenchReport) -> String {
 
 fn head(report: &UbenchReport) -> Markup {
     let machine = &report.machine;
-    html! {
-        header {
-            div {
-                p class="kicker" { "godwit ubench" }
-                h1 { "Lease stores, in 2012 and now" }
-                p class="facts" {
-                    (machine.cpu_model) " · " (machine.cpus) " processors · Linux " (machine.kernel)
-                    " · files in " (machine.folder)
-                    @for database in &machine.databases { " · " (database) }
-                    " · " (report.runs) " runs · " (format::seconds(report.duration_s))
-                }
-            }
-            (theme_button())
-        }
-    }
+    header(
+        "godwit ubench",
+        "Lease stores, in 2012 and now",
+        html! {
+            (machine.cpu_model) " · " (machine.cpus) " processors · Linux " (machine.kernel)
+            " · files in " (machine.folder)
+            @for database in &machine.databases { " · " (database) }
+            " · " (report.runs) " runs · " (format::seconds(report.duration_s))
+        },
+    )
 }
 
 fn notes(report: &UbenchReport) -> Markup {

@@ -1,0 +1,207 @@
+//! Start of the servers of a run, one after the other, each until it answers.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use counters::parse_resident_bytes;
+use measure::plan::DatabaseAccess;
+use measure::record::Start;
+use testbed::{ChildProcess, CommandLine, Quota, TopologySide};
+
+use super::recorder::RunRecorder;
+use super::service::{MeasuredServer, Service, StartedServer};
+use super::settle::ServerWaits;
+use super::topology::BenchTopology;
+use crate::driver::{self, PreparedServer, ServerDeployment, StoreLocation};
+use crate::error::LabError;
+use crate::folder;
+use crate::hosts::{Machines, SampleFileReader};
+use crate::subject::{MeasurementSubject, SubjectKind};
+use crate::subject_id::PerSubject;
+use crate::terms::MeasurementTerms;
+
+/// Starts the servers of `subjects`, then the second servers of those subjects that have two on
+/// the same database.
+pub(super) fn start_all(
+    subjects: &[MeasurementSubject],
+    topology: &mut BenchTopology<'_>,
+    stop: &AtomicBool,
+    recorder: &mut RunRecorder<'_>,
+) -> Result<PerSubject<Service>, LabError> {
+    let mut services = Vec::new();
+    for (number, subject) in subjects.iter().enumerate() {
+        let server = MeasuredServer::start(subject, number, None, topology, recorder)?;
+        services.push(Service::new(server.answering(topology, stop, recorder)?));
+    }
+    let shares =
+        |service: &&mut Service| service.server.subject.sharing == DatabaseAccess::TwoServers;
+    for (service, number) in services.iter_mut().filter(shares).zip(subjects.len()..) {
+        let subject = second_server(&service.server.subject);
+        let store = Some(service.server.store.clone());
+        let server = MeasuredServer::start(&subject, number, store, topology, recorder)?;
+        service.second = Some(server.answering(topology, stop, recorder)?);
+    }
+    Ok(services.into_iter().collect())
+}
+
+impl MeasuredServer {
+    /// Starts the server of `subject`, number `number` of the run, unless it runs already. The
+    /// server has database tables of its own unless `store` is given.
+    fn start(
+        subject: &MeasurementSubject,
+        number: usize,
+        store: Option<StoreLocation>,
+        topology: &mut BenchTopology<'_>,
+        recorder: &mut RunRecorder<'_>,
+    ) -> Result<Self, LabError> {
+        let mut server = Self {
+            subject: subject.clone(),
+            terms: MeasurementTerms::for_subject(subject, topology.plan),
+            folder: topology.folder.clone(),
+            store: StoreLocation::Memfile,
+            address: topology.relay,
+            network: topology.network.clone(),
+            started: None,
+            waits: ServerWaits::default(),
+            stream: SampleFileReader::default(),
+        };
+        if let SubjectKind::Running(address) = subject.kind {
+            return Ok(Self { address, ..server });
+        }
+        recorder.progress.step(&format!("starting {}", subject.label()));
+        server.folder = topology.folder.join(folder::SERVERS).join(subject.file_name());
+        folder::create(&server.folder)?;
+        server.store = match store {
+            Some(store) => store,
+            None => topology.prepare_store(subject, &server.folder, recorder)?,
+        };
+        server.network = topology.network_for(number, subject)?;
+        server.address = topology.server_address(number, &server.network)?;
+        let (prepared, command) = server.prepare(topology)?;
+        let quota = quota(number, topology, recorder)?;
+        let began = Instant::now();
+        let is_remote = topology.has_remote_server();
+        let start = if is_remote { ChildProcess::start_held } else { ChildProcess::start };
+        let process = start(&command, "server", &server.folder)?;
+        topology.run.register_group(process.pid())?;
+        if let Some(quota) = &quota {
+            quota.add_process(process.pid())?;
+        }
+        if prepared.reads_frames && !topology.sends_frames {
+            recorder.warn(note_of_frames(subject));
+        }
+        recorder.run.warnings.extend(server.terms.note(&subject.server, topology.plan));
+        let generation = 1;
+        server.started =
+            Some(StartedServer { prepared, command, quota, began, process, is_remote, generation });
+        Ok(server)
+    }
+
+    /// Returns the server when it answers, and records its start if the lab started it here.
+    fn answering(
+        mut self,
+        topology: &mut BenchTopology<'_>,
+        stop: &AtomicBool,
+        recorder: &mut RunRecorder<'_>,
+    ) -> Result<Self, LabError> {
+        self.wait_until_it_answers(topology, stop, recorder)?;
+        if let (Some(started), Some(pid)) = (&self.started, self.pid()) {
+            let status = testbed::proc::read(format!("/proc/{pid}/status"));
+            recorder.run.starts.push(Start {
+                server: self.subject.server.clone(),
+                variant: self.subject.variant.clone(),
+                took_s: started.began.elapsed().as_secs_f64(),
+                rss_bytes: parse_resident_bytes(&status).unwrap_or(0),
+            });
+        }
+        Ok(self)
+    }
+
+    /// Writes the server's files; returns the prepared server, and its command as the lab starts
+    /// it, namespace and processor included.
+    pub(super) fn prepare(
+        &self,
+        topology: &mut BenchTopology<'_>,
+    ) -> Result<(PreparedServer, CommandLine), LabError> {
+        let prepared = driver::prepare(&self.subject, &self.deployment(topology))?;
+        let cpu = Some(topology.processors.server);
+        let command = self.network.command(TopologySide::Server, cpu, prepared.command.clone());
+        let command = topology.command_at_server_machine(self, command)?;
+        Ok((prepared, command))
+    }
+
+    /// Returns the folder, addresses, store and settings with which the lab starts the server.
+    fn deployment(&self, topology: &BenchTopology<'_>) -> ServerDeployment {
+        let machines = topology.machines.as_ref();
+        // An error is reported with its reason when the command is made.
+        let there = machines.and_then(|of| of.server.interface_of(self.address.ip()).ok());
+        let has_two = self.subject.sharing == DatabaseAccess::TwoServers;
+        ServerDeployment {
+            folder: self.folder.clone(),
+            family: topology.family,
+            address: self.address,
+            relay: topology.relay,
+            relays: if has_two { 2 } else { 1 },
+            further_relays: machines.map(Machines::relays).unwrap_or_default(),
+            interface: there
+                .unwrap_or_else(|| self.network.interface(TopologySide::Server))
+                .to_owned(),
+            // The pool has one more address, for the client that checks whether the server answers.
+            pool: topology.family.pool(self.terms.pool_size.saturating_add(1)),
+            lease_time_s: topology.plan.server.lease_time_s,
+            threads: topology.plan.dns.threads,
+            godwit: topology.godwit.clone(),
+            store: self.store.clone(),
+            feature: self.subject.feature,
+            reservations: driver::features::RESERVATIONS,
+        }
+    }
+
+    /// Starts the server's process again, after the one before has ended; does nothing for a
+    /// server that ran before the lab.
+    pub(super) fn start_again(&mut self, topology: &mut BenchTopology<'_>) -> Result<(), LabError> {
+        let Some(started) = &mut self.started else { return Ok(()) };
+        started.restart(&self.folder)?;
+        Ok(topology.run.register_group(started.process.pid())?)
+    }
+}
+
+/// Makes the control group (cgroup) that keeps server number `number` of the run to its share of a
+/// processor; `None` when that is all of it.
+fn quota(
+    number: usize,
+    topology: &mut BenchTopology<'_>,
+    recorder: &mut RunRecorder<'_>,
+) -> Result<Option<Quota>, LabError> {
+    let share = topology.plan.server.processor_share;
+    if share >= 1.0 {
+        return Ok(None);
+    }
+    if number == 0 {
+        recorder.warn(format!(
+            "A control group limits every server to {:.0} % of a processor.",
+            share * 100.0
+        ));
+    }
+    Ok(Some(Quota::create(&mut topology.run, number, share)?))
+}
+
+/// Makes the description of the second of two servers on the same database.
+fn second_server(subject: &MeasurementSubject) -> MeasurementSubject {
+    let and = if subject.variant.is_empty() { "" } else { ", " };
+    MeasurementSubject {
+        variant: format!("{}{and}second server", subject.variant),
+        ..subject.clone()
+    }
+}
+
+/// Returns the warning that a server reads frames from a raw socket while the generator sends
+/// datagrams.
+fn note_of_frames(subject: &MeasurementSubject) -> String {
+    format!(
+        "{} reads raw frames, so the generator sent its messages one by one (segmentation off), \
+         and those to the other servers in groups if the kernel can: its side of the link has more \
+         work per message, which its ratios contain.",
+        subject.label()
+    )
+}
