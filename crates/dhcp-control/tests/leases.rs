@@ -33,6 +33,19 @@ fn name<F: CommandFamily>(pattern: &str) -> String {
     pattern.replace('#', &F::VERSION.number().to_string())
 }
 
+/// Stork looks for declined leases so: they have no hardware address any more.
+#[test]
+fn leases_without_hardware_address_are_found_by_an_empty_one() {
+    let mut server = Fake::<V4>::with_subnets();
+    for (last, hardware, state) in [(1, "01:02", 0), (2, "", 1), (3, "", 1)] {
+        let mut lease = lease::<V4>(last);
+        (lease["hw-address"], lease["state"]) = (json!(hardware), json!(state));
+        assert_eq!(server.call("lease4-add", lease)["result"], 0);
+    }
+    let answer = server.call("lease4-get-by-hw-address", json!({ "hw-address": "" }));
+    assert_eq!(answer["text"], "2 IPv4 lease(s) found.", "{answer}");
+}
+
 fn by_state<F: CommandFamily>() {
     let mut server = Fake::<F>::with_subnets();
     let command = name::<F>("lease#-get-by-state");

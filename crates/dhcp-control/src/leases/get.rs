@@ -113,9 +113,6 @@ pub(super) fn by_hardware<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let text = parameter(request, "hw-address")?;
-    if text.is_empty() {
-        return Err(CommandAnswer::error("'hw-address' parameter must not be empty"));
-    }
     let hardware = hardware(text)
         .map_err(|why| CommandAnswer::error(format!("bad 'hw-address' parameter: {why}")))?;
     let leases = backend.leases().client_leases(ClientKey::Hardware(hardware.octets()));
