@@ -23,7 +23,7 @@ pub(super) fn body(chart: &CapacityChart) -> Markup {
             section class="figures" data-chart="capacity" {
                 h2 { "Operations per second" }
                 @if !drawn(chart).is_empty() {
-                    @for size in ChartWidth::BOTH { (drawing(size, chart)) }
+                    @for size in ChartWidth::ALL { (drawing(size, chart)) }
                 }
                 div class="scroll" { (table(chart)) }
                 @for note in &chart.notes { p { (note) } }
@@ -97,7 +97,7 @@ fn drawing(size: ChartWidth, chart: &CapacityChart) -> Markup {
         }
         (names(&frame, size, &lines))
     };
-    frame.svg(size.class(), "Operations per second against leases", "xy", &content)
+    frame.svg(size.name(), "Operations per second against leases", "xy", &content)
 }
 
 /// Formats a rate on the axis of the capacity chart, where many rates are far below 1 per second.

@@ -96,7 +96,7 @@ fn figure(chart: &GoalChart) -> Markup {
                     }
                 }
             }
-            @for size in ChartWidth::BOTH { (drawing(chart, size)) }
+            @for size in ChartWidth::ALL { (drawing(chart, size)) }
             div class="scroll" { (table(chart)) }
         }
     }
@@ -147,7 +147,7 @@ fn drawing(chart: &GoalChart, size: ChartWidth) -> Markup {
             (strip(&frame, size, chart, index, top + index as f64 * row_height, row_height))
         }
     };
-    frame.svg(size.class(), &chart.heading, "xy", &content)
+    frame.svg(size.name(), &chart.heading, "xy", &content)
 }
 
 /// Draws the row of set `index` of `chart`: its name, its values and their mean.

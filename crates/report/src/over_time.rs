@@ -63,7 +63,7 @@ fn figure(chart: &TimeChart, end_s: f64) -> Markup {
                     span class={ "key " (plot::series_class(index)) } { (series.name) }
                 }
             }
-            @for size in ChartWidth::BOTH { (drawing(chart, end_s, size)) }
+            @for size in ChartWidth::ALL { (drawing(chart, end_s, size)) }
             details { summary { "Figures" } div class="scroll" { (table(chart)) } }
         }
     }
@@ -89,7 +89,7 @@ fn drawing(chart: &TimeChart, end_s: f64, size: ChartWidth) -> Markup {
             (stretches(chart, series, &plot::series_class(index), &frame))
         }
     };
-    frame.svg(size.class(), chart.heading, "x", &content)
+    frame.svg(size.name(), chart.heading, "x", &content)
 }
 
 /// Formats a value on the vertical axis of a chart over time.
