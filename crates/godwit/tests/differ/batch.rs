@@ -31,6 +31,9 @@ const FROM_ANOTHER_SUBNET: &str = ", from another subnet";
 /// End of a signature if Kea gives what is held for another client or association.
 const TAKEN: &str = ", taken";
 
+/// End of a signature after a `reservation-add` that Kea refused, part of which takes effect.
+const AFTER_REFUSAL: &str = ", after a refused reservation";
+
 /// End of a signature if a client sends the client identifier of a lease of another machine.
 const SHARED: &str = ", with the client identifier of another";
 
@@ -197,6 +200,9 @@ impl KeaComparison {
                     let (sent, answers) = (&ours.sent[..=at], &ours.answers[..=at]);
                     let history = SequenceHistory { globals, scope, steps, sent, answers, theirs };
                     self.name_choices(&mut found, &history);
+                }
+                if commands::has_refused_reservation(&theirs.sent[..at], &theirs.answers) {
+                    found.text += AFTER_REFUSAL;
                 }
                 found.text += &holds.end(sent, other, rested);
                 if other.is_some_and(|it| self.protocol.is_reserved_for_it(scope, sent, it)) {

@@ -119,6 +119,17 @@ pub(super) fn is_incomparable(counter: &str) -> bool {
     counter.contains("allocation-fail") || counter.contains("lease-reuses")
 }
 
+/// Returns true if one of the messages and commands `sent` is a `reservation-add` with an error as
+/// its answer.
+pub(super) fn has_refused_reservation(sent: &[ClientMessage], answers: &[Option<Fields>]) -> bool {
+    let is_refused = |answer: &Option<Fields>| {
+        let result = answer.as_ref().and_then(|answer| answer.get(RESULT));
+        result.is_some_and(|result| result != "0")
+    };
+    let mut all = sent.iter().zip(answers);
+    all.any(|(sent, answer)| sent.name == "reservation-add" && is_refused(answer))
+}
+
 /// Kea's counters that are wrong from some point of a sequence on.
 #[derive(Debug, Default)]
 pub(super) struct CounterDoubts {
@@ -141,8 +152,8 @@ pub(super) struct CounterDoubts {
     is_updated: bool,
     /// True after a SOLICIT lowered one of Kea's counters of assigned leases: it ended a lease.
     is_ended_by_solicit: bool,
-    /// True after a client with leases sent a DHCPv6 REQUEST: Kea may have counted a lease a second
-    /// time.
+    /// True after a client with leases asked for DHCPv6 leases again: Kea may have counted a lease a
+    /// second time.
     may_count_twice: bool,
     /// Kea's counters after the last message or command.
     last: Fields,
@@ -159,7 +170,8 @@ impl CounterDoubts {
             self.is_released_again |= !self.released.insert(address.clone());
         }
         self.is_updated |= name.contains("-update");
-        self.may_count_twice |= name.starts_with("REQUEST again");
+        let askers = ["REQUEST again", "RENEW", "REBIND"];
+        self.may_count_twice |= askers.iter().any(|begin| name.starts_with(begin));
         let is_lower = |(counter, value): (&String, &String)| {
             let before = self.last.get(counter).and_then(|value| value.parse::<i64>().ok());
             let is_assigned = counter.contains("assigned-") && !counter.contains("cumulative");
@@ -186,10 +198,11 @@ impl CounterDoubts {
             return true;
         }
         let is_higher = number(theirs) > number(ours);
-        if is_higher && self.may_count_twice && kind.contains("assigned-") {
+        let is_of_pool = kind.contains("pool ");
+        if self.may_count_twice && (is_higher || is_of_pool) && kind.contains("assigned-") {
             return true;
         }
-        if is_higher && self.may_end_uncounted && kind.contains("pool assigned-") {
+        if is_higher && self.may_end_uncounted && is_of_pool && is_assigned_anywhere {
             return true;
         }
         match kind.split_once(' ') {

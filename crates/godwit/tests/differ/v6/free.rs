@@ -151,9 +151,14 @@ impl SequenceRanges {
             own: Vec::new(),
             allowed: pool_ranges(history.scope),
         };
-        let promise = "\"reservations-out-of-pool\":true";
-        let has_promise = |value: &Value| value.to_string().contains(promise);
-        if !has_promise(history.globals) && !has_promise(history.scope) {
+        // Without a look at reservations they take nothing.
+        let is_ignored = |value: &Value| {
+            let text = value.to_string();
+            let settings =
+                ["\"reservations-out-of-pool\":true", "\"reservations-in-subnet\":false"];
+            settings.iter().any(|setting| text.contains(setting))
+        };
+        if !is_ignored(history.globals) && !is_ignored(history.scope) {
             ranges.taken.extend(others_reserved.into_iter().flat_map(reserved_ranges));
         }
         ranges.allowed.extend(reserved.into_iter().flat_map(reserved_ranges));
