@@ -190,7 +190,12 @@ impl Registry {
         Ok(())
     }
 
+    /// Restores `net.core.netdev_max_backlog` if a run has raised it. A network namespace without
+    /// the setting leaves it to the next run or `clean` of the host's own.
     fn restore_backlog(&self, cleaned: &mut CleaningResult) {
+        if !self.backlog_setting.exists() {
+            return;
+        }
         let note = self.backlog_file();
         let Some(original) = fs::read_to_string(&note).ok().and_then(|s| s.trim().parse().ok())
         else {
@@ -504,6 +509,21 @@ mod tests {
         run.end().unwrap();
         assert!(!temporary.exists() && unregistered.exists());
         assert!(registry.run_files().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_namespace_without_the_backlog_leaves_it_to_the_next_run() {
+        let folder = TempFolder::new("registry-backlog");
+        let setting = folder.path().join("netdev_max_backlog");
+        fs::write(&setting, "1000").unwrap();
+        let registry = registry(&folder).with_backlog_setting(setting.clone());
+        registry.raise_backlog(5_000).unwrap();
+        fs::remove_file(&setting).unwrap();
+        let cleaned = registry.clean().unwrap();
+        assert_eq!((cleaned.removed, cleaned.failed), (Vec::new(), Vec::new()));
+        fs::write(&setting, "5000").unwrap();
+        registry.clean().unwrap();
+        assert_eq!(fs::read_to_string(&setting).unwrap(), "1000");
     }
 
     #[test]
