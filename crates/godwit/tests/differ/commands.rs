@@ -152,8 +152,8 @@ pub(super) struct CounterDoubts {
     is_updated: bool,
     /// True after a SOLICIT lowered one of Kea's counters of assigned leases: it ended a lease.
     is_ended_by_solicit: bool,
-    /// True after a client with leases asked for DHCPv6 leases again: Kea may have counted a lease a
-    /// second time.
+    /// True after a client with leases asked for DHCPv6 leases again: Kea may have counted a lease
+    /// a second time.
     may_count_twice: bool,
     /// Kea's counters after the last message or command.
     last: Fields,
