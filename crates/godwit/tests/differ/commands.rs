@@ -194,7 +194,7 @@ impl CounterDoubts {
             return !kind.contains("cumulative");
         }
         let is_assigned_anywhere = kind.contains("assigned-") && !kind.contains("cumulative");
-        if is_lower && is_assigned_anywhere && (self.is_updated || self.is_ended_by_solicit) {
+        if is_assigned_anywhere && (self.is_updated || is_lower && self.is_ended_by_solicit) {
             return true;
         }
         let is_higher = number(theirs) > number(ours);
