@@ -32,8 +32,8 @@ struct KnownKeaDifference {
     holds: BTreeMap<String, String>,
     /// Fields of Kea's reply, each with text that it contains. `^` is its beginning, `$` its end,
     /// and `none` means a reply without the field. `not UTF-8` means hexadecimal digits of bytes
-    /// that no name keeps, `not ASCII` any other characters, and `long label` hexadecimal digits of
-    /// a name with a label of more than 63 bytes.
+    /// that no name keeps, `not ASCII` any other characters, and `long label` a name with a label of
+    /// more than 63 bytes, as a JSON string or in hexadecimal digits.
     #[serde(default)]
     kea_has: BTreeMap<String, String>,
     /// End of the signature of the difference, with `reply`: the earlier events.
@@ -167,7 +167,10 @@ fn is_found(wanted: &str, text: &str) -> bool {
             octets.contains(&0) || std::str::from_utf8(&octets).is_err()
         }
         "long label" => {
-            let octets = value::octets(text, &value::Learned::new());
+            let octets = match serde_json::from_str::<String>(text) {
+                Ok(name) => name.into_bytes(),
+                Err(_) => value::octets(text, &value::Learned::new()),
+            };
             octets.split(|octet| *octet == b'.').any(|label| label.len() > LABEL_LENGTH_MAX)
         }
         wanted if wanted.contains('*') => is_like(text, wanted),
