@@ -88,7 +88,8 @@ fn a_queue_that_grows_is_no_throughput_of_perfdhcp() {
     let played = world::play(dialect(1_200), 1_200, rules, load, [0.0; 2], |now_ns, octets| {
         vec![(delay(now_ns), Dhcp4TestRequest { octets }.good())]
     });
-    let (counted, overtime_ns) = played.traffic.throughput.counted();
+    let load::CountedExchanges { completed: counted, overtime_ns } =
+        played.traffic.throughput.counted();
     let per_s = counted as f64 / (2.0 + overtime_ns as f64 / 1e9);
     assert!((396.0..=404.0).contains(&per_s), "{per_s}: {counted} in {overtime_ns} ns more");
 }

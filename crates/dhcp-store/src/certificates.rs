@@ -31,7 +31,10 @@ pub fn authorities(anchor: &Path) -> Result<RootCertStore, String> {
     for path in files {
         for certificate in chain(&path)? {
             roots.add(certificate).map_err(|cause| {
-                format!("{} contains no certificate of an authority: {cause}", path.display())
+                format!(
+                    "{} contains no certificate of a certificate authority: {cause}",
+                    path.display()
+                )
             })?;
         }
     }

@@ -107,8 +107,9 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LoggedStore<F, J> {
         Self { shard: TableShard::new(table), log, journal }
     }
 
-    /// Submits the lease rows and lookups so far, as [`LeaseStore::submit`] does, in the middle of
-    /// a batch of messages: claims on free addresses stay open.
+    /// Submits the lease rows and lookups so far in the middle of a batch of messages. Unlike
+    /// [`LeaseStore::submit`] it keeps free addresses claimed for the transactions that they were
+    /// fetched for.
     pub fn submit_rows(&mut self, now: Now) {
         self.log.submit(now);
     }

@@ -55,7 +55,7 @@ struct NetemRunArgs {
     /// Also report on the link every N seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     interval: Option<Duration>,
-    /// End the link after N seconds
+    /// Stop the emulated link after N seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     duration: Option<Duration>,
     /// Print reports on the link as JSON, one per line

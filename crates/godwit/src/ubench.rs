@@ -86,7 +86,7 @@ pub(crate) struct UbenchArgs {
     /// Number of measured runs of each combination of store and settings
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u32).range(1..1000))]
     runs: u32,
-    /// Skip the shorter warm-up run of each row, which does not count
+    /// Skip the short warm-up run before each row of the table; its result never counts
     #[arg(long)]
     no_warm_up: bool,
     /// Seed of the order of operations

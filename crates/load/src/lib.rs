@@ -29,5 +29,5 @@ pub use limits::ExchangeTimeLimits;
 pub use outstanding::Outstanding;
 pub use schedule::{LoadPeriod, LoadRate, Schedule, ThreadShare, exponential};
 pub use shape::{LoadShape, LoadShapeArg, SHAPES};
-pub use throughput::Throughput;
+pub use throughput::{CountedExchanges, Throughput};
 pub use timeline::{AwaitedReply, Timeline, TimelinePoint};

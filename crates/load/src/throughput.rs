@@ -9,6 +9,16 @@
 
 use crate::backlog::slack_ns;
 
+/// Completed exchanges of a run by which its rate is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CountedExchanges {
+    /// Number of exchanges completed in time.
+    pub completed: u64,
+    /// Time from the moment at which the last exchange left until these exchanges were completed,
+    /// in nanoseconds.
+    pub overtime_ns: u64,
+}
+
 /// Throughput of a run: exchanges completed in time, and the time that they took after the last
 /// exchange left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,9 +28,8 @@ pub struct Throughput {
     sent: u64,
     quickest_ns: Option<u64>,
     completed: u64,
-    /// Number of exchanges completed at the moment at which the rate was highest, with the
-    /// nanoseconds from the time at which the last exchange left to that moment.
-    best: Option<(u64, u64)>,
+    /// Exchanges completed up to the moment at which the rate was highest.
+    best: Option<CountedExchanges>,
 }
 
 impl Throughput {
@@ -45,20 +54,19 @@ impl Throughput {
         // Each exchange represents the gap after it.
         let offered_ns = u128::from(sending_ns) * u128::from(self.sent)
             / u128::from(self.sent.saturating_sub(1).max(1));
-        let is_higher = self.best.is_none_or(|(count, best_ns)| {
-            u128::from(self.completed) * (offered_ns + u128::from(best_ns))
-                >= u128::from(count) * (offered_ns + u128::from(overtime_ns))
+        let is_higher = self.best.is_none_or(|best| {
+            u128::from(self.completed) * (offered_ns + u128::from(best.overtime_ns))
+                >= u128::from(best.completed) * (offered_ns + u128::from(overtime_ns))
         });
         if is_higher {
-            self.best = Some((self.completed, overtime_ns));
+            self.best = Some(CountedExchanges { completed: self.completed, overtime_ns });
         }
     }
 
-    /// Returns the number of completed exchanges that count, and the nanoseconds after the last
-    /// exchange left that they took.
+    /// Returns the completed exchanges that give the highest rate.
     #[must_use]
-    pub fn counted(&self) -> (u64, u64) {
-        self.best.unwrap_or((self.completed, 0))
+    pub fn counted(&self) -> CountedExchanges {
+        self.best.unwrap_or(CountedExchanges { completed: self.completed, overtime_ns: 0 })
     }
 }
 
@@ -69,8 +77,8 @@ mod tests {
     use super::*;
 
     fn per_s(of: &Throughput, offered_ms: u64) -> f64 {
-        let (count, overtime_ns) = of.counted();
-        count as f64 * 1e9 / (offered_ms * NS_PER_MS + overtime_ns) as f64
+        let CountedExchanges { completed, overtime_ns } = of.counted();
+        completed as f64 * 1e9 / (offered_ms * NS_PER_MS + overtime_ns) as f64
     }
 
     /// Simulates `rate` exchanges per second for `offered_ms` milliseconds; exchange `k` takes
@@ -109,6 +117,7 @@ mod tests {
     fn nothing_completed_is_no_rate() {
         let mut silent = Throughput::default();
         silent.record_sent(5);
-        assert_eq!((silent.counted(), Throughput::default().counted()), ((0, 0), (0, 0)));
+        assert_eq!(silent.counted(), CountedExchanges::default());
+        assert_eq!(Throughput::default().counted(), CountedExchanges::default());
     }
 }

@@ -41,8 +41,9 @@ pub struct TrafgenReport {
     pub late: Option<LatenessSummary>,
     /// Gaps between frames that had a due time; in the total only.
     pub gaps: Option<Gaps>,
-    /// Datagrams that carried the frames as segments, if any. The other figures are then not
-    /// comparable with those of plain frames.
+    /// Figures of the datagrams that each carried several frames by segmentation (GSO); `None` if
+    /// each frame left alone. With segmentation the other figures are not comparable with those of
+    /// frames that left alone.
     pub segmentation: Option<SegmentationFigures>,
     /// Result for the host that was pinged after each frame, if one was; in the total only.
     #[serde(default, skip_serializing_if = "Option::is_none")]

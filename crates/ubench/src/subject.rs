@@ -182,7 +182,7 @@ impl BenchmarkSubject {
         }
     }
 
-    /// Returns the greatest number of operations in flight, those of one transaction included.
+    /// Returns the limit on operations in flight; each operation of a transaction counts as one.
     #[must_use]
     pub fn window(&self) -> u32 {
         match self.sharing {

@@ -286,8 +286,9 @@ pub(super) fn advised() -> Cost {
     }
 }
 
-/// Returns the cost of a fault in Godwit, if it was counted: instructions of a whole exchange in
-/// the engine, relative to an exchange without the fault (docs/design/009-feature-costs.md).
+/// Returns a sentence on the cost of a fault in Godwit, in instructions that the engine executes
+/// for a whole exchange, relative to an exchange without the fault; `None` if it was not counted
+/// (docs/design/009-feature-costs.md).
 pub(super) const fn in_godwit(fault: PerformanceFault) -> Option<&'static str> {
     match fault {
         PerformanceFault::EnumeratedClients => Some(

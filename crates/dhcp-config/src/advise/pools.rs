@@ -158,8 +158,9 @@ fn lease_times(
     for subnet in &facts.subnets {
         let Some(count) = clients(subnet) else {
             report.note(
-                "lease times were not judged: the pools have more addresses than there can be \
-                 clients; give a lease file with --leases, which shows the number of clients",
+                "lease times were not judged, since they depend on the number of clients, and the \
+                 pools have more addresses than there can be clients; give a lease file with \
+                 --leases, which shows that number",
             );
             return;
         };

@@ -361,8 +361,8 @@ impl<F: ReservationProtocol> HostCache<F> {
         self.table.insert_unique(hash, at as u32, hash_of);
     }
 
-    /// Returns the position of the next entry of the host cache, in turn, whose key is not being
-    /// requested.
+    /// Returns the position of the entry of the host cache to replace next: round robin, without
+    /// entries whose key is being requested.
     fn oldest(&mut self) -> Option<usize> {
         for _ in 0..self.entries.len() {
             let at = self.hand;

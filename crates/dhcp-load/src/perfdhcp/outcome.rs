@@ -65,7 +65,7 @@ impl<R: LeasedResource> GeneratorOutcome<R> {
         done: PerfdhcpLoopResult,
     ) -> Self {
         let from_start = |ns: u64| ns.saturating_sub(done.start_ns);
-        let (counted, overtime_ns) = traffic.throughput.counted();
+        let counted = traffic.throughput.counted();
         let mut logs = std::mem::take(&mut traffic.leases).into_iter();
         Self {
             accounts: traffic.accounts.clone(),
@@ -80,8 +80,8 @@ impl<R: LeasedResource> GeneratorOutcome<R> {
             preloaded: traffic.preloaded,
             link: traffic.link,
             answered_ns: from_start(traffic.answered_ns),
-            counted,
-            overtime_ns,
+            counted: counted.completed,
+            overtime_ns: counted.overtime_ns,
             loop_result: PerfdhcpLoopResult {
                 start_ns: 0,
                 sending_end_ns: from_start(done.sending_end_ns),

@@ -537,8 +537,8 @@ impl Database {
     }
 }
 
-/// Returns the end times of `leases` with the keys of the leases that end then, one statement each;
-/// and, if there are too many end times, the other leases.
+/// Groups `leases` by their end time, so that one SQL statement renews a group. Leases beyond the
+/// largest number of groups are returned apart.
 fn renewals<F: SqlFamily>(layout: RowLayout, leases: &[Lease<F>]) -> (Renewals, Vec<Lease<F>>) {
     let table = F::table(layout);
     let time = table.time();
