@@ -158,9 +158,8 @@ fn lease_times(
     for subnet in &facts.subnets {
         let Some(count) = clients(subnet) else {
             report.note(
-                "lease times were not judged, since they depend on the number of clients, and the \
-                 pools have more addresses than there can be clients; give a lease file with \
-                 --leases, which shows that number",
+                "lease times were not judged: the pools do not show how many clients there are, since \
+                 they have more addresses than there can be clients; give a lease file (--leases)",
             );
             return;
         };

@@ -32,8 +32,8 @@ struct KnownKeaDifference {
     holds: BTreeMap<String, String>,
     /// Fields of Kea's reply, each with text that it contains. `^` is its beginning, `$` its end,
     /// and `none` means a reply without the field. `not UTF-8` means hexadecimal digits of bytes
-    /// that no name keeps, `not ASCII` any other characters, and `long label` a name with a label of
-    /// more than 63 bytes, as a JSON string or in hexadecimal digits.
+    /// that no name keeps, `not ASCII` any other characters, and `long label` a name (a JSON string
+    /// or hexadecimal digits) with a label of more than 63 bytes.
     #[serde(default)]
     kea_has: BTreeMap<String, String>,
     /// End of the signature of the difference, with `reply`: the earlier events.
