@@ -38,6 +38,19 @@ pub struct DccpOptions {
     pub send_queue_len: Option<u32>,
 }
 
+/// State of a sender with CCID 3: `struct tfrc_tx_info` in `linux/tfrc.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct TfrcInfo {
+    /// Allowed sending rate and rate at the receiver, in units of 1/64 byte per second.
+    rates: [u64; 2],
+    /// Rate by the throughput equation, in bytes per second.
+    calculated_rate: u32,
+    rtt_us: u32,
+    /// Loss event rate in millionths, timeout and interval between packets in microseconds.
+    others: [u32; 3],
+}
+
 /// Non-blocking DCCP socket: a listener, or one end of a connection. Closing the socket first sends
 /// the datagrams in its queue, for five seconds at most.
 #[derive(Debug)]
@@ -294,6 +307,22 @@ impl DccpSocket {
     /// The errors of [`DccpSocket::tx_ccid`].
     pub fn rx_ccid(&self) -> io::Result<u8> {
         self.number(libc::SOL_DCCP, libc::DCCP_SOCKOPT_RX_CCID).map(|ccid| ccid as u8)
+    }
+
+    /// Returns the round-trip time that CCID 3 of this end has measured, in microseconds
+    /// (`tfrctx_rtt` in `linux/tfrc.h`); 0 before the first measurement.
+    ///
+    /// # Errors
+    ///
+    /// This end does not send with CCID 3, or the kernel does not report it.
+    pub fn tfrc_rtt_us(&self) -> io::Result<u32> {
+        let mut info = TfrcInfo::default();
+        let mut len = size_of::<TfrcInfo>() as libc::socklen_t;
+        let (fd, option) = (self.fd.as_raw_fd(), libc::DCCP_SOCKOPT_CCID_TX_INFO);
+        let target = (&raw mut info).cast();
+        // SAFETY: `info` is writable for `len` octets; both outlive the call.
+        let got = unsafe { libc::getsockopt(fd, libc::SOL_DCCP, option, target, &raw mut len) };
+        check(got).map(|_| info.rtt_us)
     }
 
     /// Resets the DCCP connection at once.

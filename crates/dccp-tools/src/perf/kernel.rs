@@ -39,13 +39,28 @@ struct KernelConduit {
     ccids: (u8, u8),
     /// Largest datagram in bytes that the path permitted when the connection began.
     data_bytes_max: usize,
+    /// Last round-trip time that the kernel reported, which it does for CCID 3 alone.
+    rtt_ns: Option<u64>,
+    /// Time at which the round-trip time is read again.
+    rtt_due_ns: u64,
 }
 
 impl KernelConduit {
     fn new(socket: DccpSocket) -> Self {
         let ccids = (socket.tx_ccid().unwrap_or(0), socket.rx_ccid().unwrap_or(0));
         let data_bytes_max = kernel::packet_bytes_max(&socket).unwrap_or(0);
-        Self { socket: Some(socket), ccids, data_bytes_max }
+        Self { socket: Some(socket), ccids, data_bytes_max, rtt_ns: None, rtt_due_ns: 0 }
+    }
+
+    /// Reads the round-trip time of the connection, seldom: it costs a system call.
+    fn refresh_rtt(&mut self, now_ns: u64) {
+        if now_ns >= self.rtt_due_ns
+            && let Some(socket) = &self.socket
+        {
+            self.rtt_due_ns = now_ns + LOOK_NS;
+            let rtt_us = socket.tfrc_rtt_us().unwrap_or(0);
+            self.rtt_ns = (rtt_us > 0).then(|| u64::from(rtt_us) * 1_000);
+        }
     }
 }
 
@@ -76,7 +91,7 @@ impl Conduit for KernelConduit {
     }
 
     fn rtt_ns(&self) -> Option<u64> {
-        None
+        self.rtt_ns
     }
 
     fn is_closed(&self) -> bool {
@@ -283,6 +298,7 @@ impl KernelSession {
         let (now_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
         self.has_more = false;
         for Member { conduit, flow, .. } in &mut self.members {
+            conduit.refresh_rtt(now_ns);
             let fed = flow.feed(now_ns, cpu_ns, conduit);
             let sending = flow.outgoing.as_ref().filter(|outgoing| outgoing.is_running());
             self.has_more |= fed > 0 && sending.is_some_and(|outgoing| !outgoing.is_blocked());

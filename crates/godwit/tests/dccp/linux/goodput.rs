@@ -86,22 +86,33 @@ pub(super) fn compare(
     let rows: Vec<(GoodputPath, u8)> =
         PATHS.into_iter().flat_map(|path| [3, 2].map(|ccid| (path, ccid))).collect();
     let mut rates = vec![[const { Vec::new() }; GoodputEnds::ALL.len()]; rows.len()];
+    let mut round_trips = rates.clone();
     for round in 0..rounds {
         for (row, &(path, ccid)) in rows.iter().enumerate() {
             for turn in 0..GoodputEnds::ALL.len() {
                 // Rotate, so that no ends are always first.
                 let column = (turn + round as usize) % GoodputEnds::ALL.len();
                 let ends = GoodputEnds::ALL[column];
-                let kbit = measure(machine, path, ccid, ends, seconds);
-                say(&format!("goodput: {}, {}: {kbit:.0} kbit/s", title(path, ccid), ends.words()));
-                rates[row][column].push(kbit);
+                let run = measure(machine, path, ccid, ends, seconds);
+                let rtt = run.rtt_ms.map(|rtt_ms| format!(", rtt {rtt_ms:.1} ms"));
+                say(&format!(
+                    "goodput: {}, {}: {:.0} kbit/s{}",
+                    title(path, ccid),
+                    ends.words(),
+                    run.kbit_per_s,
+                    rtt.unwrap_or_default()
+                ));
+                rates[row][column].push(run.kbit_per_s);
+                round_trips[row][column].extend(run.rtt_ms);
             }
         }
     }
-    for ((path, ccid), rates) in rows.iter().zip(&rates) {
+    for (((path, ccid), rates), round_trips) in rows.iter().zip(&rates).zip(&round_trips) {
         say(&format!("goodput of {rounds} rounds of {seconds} s: {}", title(*path, *ccid)));
-        for (ends, of_ends) in GoodputEnds::ALL.into_iter().zip(rates) {
-            say(&format!("  {:<15}{}", ends.words(), described(of_ends, &rates[2])));
+        for ((ends, of_ends), rtt_ms) in GoodputEnds::ALL.into_iter().zip(rates).zip(round_trips) {
+            let rtt = trimmed_interval(rtt_ms, 0).map(|rtt| format!("; rtt {:.1} ms", rtt.mean));
+            let described = described(of_ends, &rates[2]);
+            say(&format!("  {:<15}{described}{}", ends.words(), rtt.unwrap_or_default()));
         }
     }
     let least = rates.iter().flatten().flatten().copied().fold(f64::INFINITY, f64::min);
@@ -162,42 +173,59 @@ fn impair(machine: &mut VirtualMachine, path: GoodputPath, ends: GoodputEnds) {
     }
 }
 
-/// Returns the rate that a receiver read in a run, in kbit/s.
+/// Rate and round-trip time of a run.
+#[derive(Clone, Copy, Debug)]
+struct GoodputRun {
+    /// Rate that the receiver read, in kbit/s.
+    kbit_per_s: f64,
+    /// Last round-trip time that the sender measured; `None` if it reports none, as Linux with CCID
+    /// 2.
+    rtt_ms: Option<f64>,
+}
+
+/// Measures a run.
 fn measure(
     machine: &mut VirtualMachine,
     path: GoodputPath,
     ccid: u8,
     ends: GoodputEnds,
     seconds: u32,
-) -> f64 {
+) -> GoodputRun {
     impair(machine, path, ends);
     let server = format!("dccp perf -s -1 --plain --json --ccid {ccid}");
     let client = |host: &str| {
-        format!("dccp perf -c {host} --plain --json --ccid {ccid} -l {OCTETS} {QUEUE} -t {seconds}")
+        format!(
+            "dccp perf -c {host} --plain --json --ccid {ccid} -l {OCTETS} {QUEUE} -t {seconds} -i 1"
+        )
     };
-    let printed = match ends {
+    let (sent, received) = match ends {
         GoodputEnds::OursToLinux => {
             machine.begin("perf", &format!("/godwit {server} --carrier kernel"), "listening");
             let words = format!("{} --carrier raw", client(GUEST[0]));
             let output = ours(machine, &words).output().expect("the binary runs");
             assert!(output.status.success(), "{output:?}");
-            machine.end("perf").1.into_bytes()
+            (output.stdout, machine.end("perf").1.into_bytes())
         }
         GoodputEnds::LinuxToOurs => {
             let receiver = HostDccpProcess::start(machine, &format!("{server} --carrier raw"));
-            machine.run(&format!("/godwit {} --carrier kernel", client(HOST[0])));
-            receiver.end()
+            let sent = machine.run(&format!("/godwit {} --carrier kernel", client(HOST[0])));
+            (sent.into_bytes(), receiver.end())
         }
         GoodputEnds::LinuxToLinux => {
             let server = format!("/bin/ip netns exec {PEER} /godwit {server} --carrier kernel");
             machine.begin("perf", &server, "listening");
-            machine.run(&format!("/godwit {} --carrier kernel", client(INNER[1])));
-            machine.end("perf").1.into_bytes()
+            let sent = machine.run(&format!("/godwit {} --carrier kernel", client(INNER[1])));
+            (sent.into_bytes(), machine.end("perf").1.into_bytes())
         }
     };
-    let begin = printed.iter().position(|octet| *octet == b'{').unwrap_or(0);
-    let document = document(&printed[begin..]);
-    number(&document, "/flows/0/directions/0/bits_per_s") / 1e3
+    let printed = |octets: &[u8]| {
+        let begin = octets.iter().position(|octet| *octet == b'{').unwrap_or(0);
+        document(&octets[begin..])
+    };
+    let intervals = printed(&sent)["intervals"].as_array().cloned().unwrap_or_default();
+    let rtt_ms = intervals.iter().rev().find_map(|interval| interval["rtt_ms"].as_f64());
+    let kbit_per_s = number(&printed(&received), "/flows/0/directions/0/bits_per_s") / 1e3;
+    GoodputRun { kbit_per_s, rtt_ms }
 }
 
 #[test]
