@@ -25,6 +25,9 @@ const KERNEL_DROPS_MAX: usize = 4;
 /// Number of packets before the cut of a path, and the length of the cut in seconds.
 const PACKETS_BEFORE_CUT: usize = 40;
 const CUT_S: usize = 3;
+/// Number of packets of which one in ten is lost: that none of them is lost has a probability of
+/// one in ten million.
+const LOSSY_PACKETS: usize = 150;
 
 /// End that is the client and sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,7 +261,8 @@ fn impair(machine: &mut VirtualMachine, cell: MatrixPart) {
 
 /// Cuts the path for some seconds while data flows. Some packets are lost before if Linux receives
 /// with CCID 3: the rate that it reports after its first loss event stays until the second one, and
-/// a blackout as the first would make that one packet per second.
+/// a blackout as the first would make that one packet per second. They are lost one by one: on a
+/// busy machine even a short cut would be a blackout.
 fn cut(machine: &mut VirtualMachine, cell: MatrixPart) {
     let set = |netem: &str| {
         format!(
@@ -273,8 +277,8 @@ fn cut(machine: &mut VirtualMachine, cell: MatrixPart) {
         format!("end=$(({count} + {packets})); until [ {count} -gt $end ]; do sleep 0.02; done")
     };
     let before = if cell.sender == SendingEnd::Ours && cell.ccid == Some(3) {
-        let few = PACKETS_BEFORE_CUT / 10;
-        format!("{}; {broken}; {}; {whole}; ", pass(PACKETS_BEFORE_CUT), pass(few))
+        let lossy = set(&format!("{} loss 10%", cell.impairment.netem()));
+        format!("{}; {lossy}; {}; ", pass(PACKETS_BEFORE_CUT), pass(LOSSY_PACKETS))
     } else {
         String::new()
     };
