@@ -170,7 +170,7 @@ impl PerfFlow {
         if let Some(outgoing) = &mut self.outgoing {
             count += outgoing.feed(now_ns, cpu_ns, connection);
         }
-        self.rtt_ns = connection.rtt_ns().or(self.rtt_ns);
+        self.rtt_ns = connection.rtt_ns();
         count
     }
 

@@ -28,6 +28,8 @@ const LOOK_NS: u64 = 200_000_000;
 const RETRY_NS: u64 = 1_000_000;
 /// Largest number of datagrams read from one connection before the other connections are served.
 const READ_MAX: usize = 128;
+/// Time in nanoseconds between two reads of a connection's round-trip time.
+const RTT_NS: u64 = 200_000_000;
 /// Length of the longest datagram that IP carries, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
@@ -57,7 +59,7 @@ impl KernelConduit {
         if now_ns >= self.rtt_due_ns
             && let Some(socket) = &self.socket
         {
-            self.rtt_due_ns = now_ns + LOOK_NS;
+            self.rtt_due_ns = now_ns + RTT_NS;
             let rtt_us = socket.tfrc_rtt_us().unwrap_or(0);
             self.rtt_ns = (rtt_us > 0).then(|| u64::from(rtt_us) * 1_000);
         }

@@ -25,8 +25,8 @@ const KERNEL_DROPS_MAX: usize = 4;
 /// Number of packets before the cut of a path, and the length of the cut in seconds.
 const PACKETS_BEFORE_CUT: usize = 40;
 const CUT_S: usize = 3;
-/// Number of packets of which one in ten is lost: that none of them is lost has a probability of
-/// one in ten million.
+/// Number of packets, of both directions, of which one in ten is lost, so that Linux sees more than
+/// one loss event.
 const LOSSY_PACKETS: usize = 150;
 
 /// End that is the client and sends.
