@@ -1,8 +1,11 @@
 //! Automation of the repository: `cargo xtask tidy`, `cargo xtask language`, `cargo xtask test`,
-//! `cargo xtask crash`, `cargo xtask hostile`, `cargo xtask differ`, `cargo xtask dccp-linux`,
-//! `cargo xtask dccp-worlds` and `cargo xtask pages`.
+//! `cargo xtask crash`, `cargo xtask ha`, `cargo xtask hostile`, `cargo xtask differ`, `cargo xtask
+//! dccp-linux`, `cargo xtask dccp-worlds`, `cargo xtask pages`, `cargo xtask book`, `cargo xtask
+//! package` and `cargo xtask package-test`.
 
+mod book;
 mod output;
+mod package;
 mod test;
 mod tidy;
 
@@ -28,6 +31,12 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
        cargo xtask crash [--moments N] [--seed S] [--only SUITE]
            kill -9 and power cuts at random moments, which `cargo xtask test` has a few of
            --moments  how many in each suite (200)
+           --seed     where the moments are drawn from (1)
+           --only     one suite
+       cargo xtask ha [--kills N] [--seed S] [--only SUITE]
+           kill -9 of either server of a pair, and cuts of the link between them, at random moments,
+           for pairs of Godwit with Godwit and Kea, of which `cargo xtask test` has a few
+           --kills    how many in each suite (200)
            --seed     where the moments are drawn from (1)
            --only     one suite
        cargo xtask hostile [--count N] [--seed S] [--only SUITE]
@@ -57,7 +66,21 @@ usage: cargo xtask tidy [--fast] [--root FOLDER]
            --only     one suite: `ours`, `linux`
        cargo xtask pages FOLDER
            every page below the folder, a lab's results say, looked at in headless Chromium: what
-           is cut off, empty, out of place or no number";
+           is cut off, empty, out of place or no number
+       cargo xtask book [--output FOLDER]
+           the manual as a site, made by mdBook, and its links checked without a network
+           --output   where to (target/book)
+       cargo xtask package [--check|--check-reproducible] [--output FOLDER] [--binary FILE]
+                           [--version VERSION] [--skip-install]
+           packages of Debian and RPM, an archive, a container image and their checksums
+           --output   where to (target/package)
+           --binary   this program instead of one built with the profile `dist`
+           --version  instead of the workspace's
+           --check    look for faults in packages as `cargo xtask test` does, and keep none
+           --check-reproducible  build and make all twice, in different folders, and compare
+       cargo xtask package-test [--binary FILE] [--skip-install]
+           the packages in a virtual machine with Debian 12: install, serve, upgrade, change over
+           from Kea and back, purge";
 
 fn main() -> ExitCode {
     if ran_as_helper_process(std::env::args_os().skip(1)) {
@@ -73,6 +96,7 @@ fn main() -> ExitCode {
         }
         ["test", rest @ ..] => test_command(rest),
         ["crash", rest @ ..] => long_command(&test::crash::SUITES, rest),
+        ["ha", rest @ ..] => long_command(&test::ha::SUITES, rest),
         ["hostile", rest @ ..] => long_command(&test::hostile::SUITES, rest),
         ["differ", rest @ ..] => long_command(&test::differ::SUITES, rest),
         ["dccp-linux", rest @ ..] => long_command(&test::dccp_linux::SUITES, rest),
@@ -80,6 +104,12 @@ fn main() -> ExitCode {
         ["pages", folder] => {
             test::pages::run(workspace_root(), Path::new(folder)).map_err(XtaskError::Failed)
         }
+        ["book"] => book::run(workspace_root(), None).map_err(XtaskError::Failed),
+        ["book", "--output", folder] => {
+            book::run(workspace_root(), Some(Path::new(folder))).map_err(XtaskError::Failed)
+        }
+        ["package", rest @ ..] => package_command(rest),
+        ["package-test", rest @ ..] => package_test_command(rest),
         ["help" | "--help" | "-h"] => {
             output::print_line(USAGE);
             return ExitCode::SUCCESS;
@@ -180,6 +210,36 @@ fn test_command(arguments: &[&str]) -> Result<bool, XtaskError> {
         }
     }
     test::run(workspace_root(), &options).map_err(XtaskError::Failed)
+}
+
+fn package_command(arguments: &[&str]) -> Result<bool, XtaskError> {
+    let (action, rest): (fn(&Path, &package::PackageOptions) -> _, _) = match arguments {
+        ["--check-reproducible", rest @ ..] => (package::check_reproducible, rest),
+        ["--check", rest @ ..] => (package::check, rest),
+        rest => (package::run, rest),
+    };
+    action(workspace_root(), &package_options(rest)?).map_err(XtaskError::Failed)
+}
+
+fn package_test_command(arguments: &[&str]) -> Result<bool, XtaskError> {
+    let options = package_options(arguments)?;
+    package::run_in_machine(workspace_root(), &options).map_err(XtaskError::Failed)
+}
+
+fn package_options(arguments: &[&str]) -> Result<package::PackageOptions, XtaskError> {
+    let mut options = package::PackageOptions::default();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().map(|word| (*word).to_owned()).ok_or(XtaskError::Usage);
+        match *argument {
+            "--binary" => options.binary = Some(value()?.into()),
+            "--output" => options.output = Some(value()?.into()),
+            "--version" => options.version = Some(value()?),
+            "--skip-install" => options.is_install_skipped = true,
+            _ => return Err(XtaskError::Usage),
+        }
+    }
+    Ok(options)
 }
 
 fn long_command(suites: &test::long::LongSuites, arguments: &[&str]) -> Result<bool, XtaskError> {

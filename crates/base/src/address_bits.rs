@@ -40,7 +40,6 @@ macro_rules! address_bits {
 address_bits!(u32, u128);
 
 /// Returns the first `len` bits of an IPv6 address, as a mask; all if `len` is 128 or more.
-#[must_use]
 pub const fn network_mask_v6(len: u8) -> u128 {
     // A trait has no constant functions.
     match u128::MAX.checked_shr(len as u32) {
@@ -51,7 +50,6 @@ pub const fn network_mask_v6(len: u8) -> u128 {
 
 /// Returns the first and last address of the prefix of `len` bits that contains `address`; `None`
 /// if `len` is more than the width of the address.
-#[must_use]
 pub fn prefix_bounds(address: IpAddr, len: u8) -> Option<(IpAddr, IpAddr)> {
     match address {
         IpAddr::V4(address) if len <= 32 => {

@@ -87,13 +87,11 @@ pub struct Buckets {
 
 impl Buckets {
     /// Returns the number of hints in all buckets.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Returns true if no bucket has a hint.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -174,13 +172,11 @@ impl Buckets {
     }
 
     /// Returns the address of the first bucket that a look-up of `tag` reads, for a prefetch.
-    #[must_use]
     pub fn address_of(&self, tag: u32) -> usize {
         self.buckets.as_ptr().addr() + self.home(tag) * size_of::<HintBucket>()
     }
 
     /// Returns the size of the memory of all buckets in bytes.
-    #[must_use]
     pub const fn bytes(&self) -> usize {
         size_of_val(&*self.buckets)
     }
@@ -209,7 +205,6 @@ impl BucketsAddress {
 
     /// Returns the address of the first bucket that a look-up of `tag` reads. The address may be
     /// outdated, so the caller must only prefetch it.
-    #[must_use]
     pub fn address_of(&self, tag: u32) -> usize {
         let at = home(tag, self.count.load(Ordering::Relaxed));
         self.address.load(Ordering::Relaxed).wrapping_add(at * size_of::<HintBucket>())

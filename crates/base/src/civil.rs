@@ -26,7 +26,6 @@ impl CivilTime {
     ///
     /// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years are counted in eras of
     /// 400 that begin on 1 March, so that the leap day is the last of its year.
-    #[must_use]
     pub const fn from_unix_s(unix_s: i64) -> Self {
         let days = unix_s.div_euclid(SECONDS_PER_DAY) + 719_468;
         let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -24,13 +24,11 @@ impl<const N: usize> Counters<N> {
     }
 
     /// Returns the present value of counter `index` of the block.
-    #[must_use]
     pub fn value(&self, index: usize) -> u64 {
         self.values[index].load(Ordering::Relaxed)
     }
 
     /// Returns the present values of all counters of the block.
-    #[must_use]
     pub fn snapshot(&self) -> [u64; N] {
         core::array::from_fn(|index| self.value(index))
     }

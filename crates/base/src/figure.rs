@@ -1,6 +1,8 @@
 //! Numbers formatted with as many digits as their value needs.
 
+use alloc::borrow::ToOwned;
 use alloc::format;
+use alloc::string::String;
 use core::fmt;
 
 /// Number of significant digits that a [`Figure`] with a fraction shows.
@@ -27,13 +29,30 @@ impl fmt::Display for Figure {
             decimals += 1;
             bound /= 10.0;
         }
-        let text = format!("{:.decimals$}", self.0);
-        let digits = match text.split_once('.') {
-            Some(_) => text.trim_end_matches('0').trim_end_matches('.'),
-            None => &text,
-        };
-        f.pad(digits)
+        f.pad(without_zeros(&format!("{:.decimals$}", self.0)))
     }
+}
+
+/// Formats a number with six significant digits without unnecessary zeros, as C++ streams do by
+/// default: `1.5`, `2e+06`, `3.25e-05`.
+pub fn general(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let scientific = format!("{value:.*e}", DIGITS - 1);
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..DIGITS as i32).contains(&exponent) {
+        let decimals = usize::try_from(DIGITS as i32 - 1 - exponent).unwrap_or(0);
+        return without_zeros(&format!("{value:.decimals$}")).to_owned();
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", without_zeros(mantissa), exponent.abs())
+}
+
+/// Returns the digits of a number without zeros at the end of its fraction.
+fn without_zeros(digits: &str) -> &str {
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }
 
 #[cfg(test)]

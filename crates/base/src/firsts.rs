@@ -38,7 +38,6 @@ impl<A: Copy + Ord> Firsts<A> {
     }
 
     /// Returns the number of stored values that are less than or equal to `value`.
-    #[must_use]
     pub fn count_through(&self, value: A) -> usize {
         let mut levels = self.levels.iter().rev();
         let through = |part: &[A]| part.partition_point(|&first| first <= value);

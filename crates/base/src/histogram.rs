@@ -55,7 +55,6 @@ pub struct HistogramTotals {
 impl Histogram {
     /// Creates a histogram for values up to `limit`; larger values are counted as `limit` (and
     /// `max` still returns the true value). One hundred seconds in nanoseconds take 220 KiB.
-    #[must_use]
     pub fn up_to(limit: u64) -> Self {
         Self {
             buckets: vec![0; bucket_of(limit) + 1],
@@ -70,7 +69,6 @@ impl Histogram {
     /// Creates a histogram from the parts of another: pairs of an index in [`Histogram::buckets`]
     /// and the count there, and `totals`, which are ignored when nothing was counted. Returns
     /// `None` when the parts contradict each other.
-    #[must_use]
     pub fn from_counts(
         limit: u64,
         counts: impl IntoIterator<Item = (usize, u64)>,
@@ -123,32 +121,27 @@ impl Histogram {
     }
 
     /// Returns the number of values that the histogram counted.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// Returns the smallest counted value, exact; `None` if the histogram is empty.
-    #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
     /// Returns the largest counted value, exact; `None` if the histogram is empty.
-    #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
     /// Returns the sum of the counted values, exact.
-    #[must_use]
     pub const fn sum(&self) -> u128 {
         self.sum
     }
 
     /// Returns the mean of the counted values, exact up to rounding; `None` if the histogram is
     /// empty.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
@@ -156,7 +149,6 @@ impl Histogram {
     /// Returns the value at `quantile` (0 to 1): the upper edge of the bucket that holds the value
     /// of rank ceil(quantile × count), never above the true maximum. `None` if the histogram is
     /// empty.
-    #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         if self.count == 0 {
             return None;
@@ -188,14 +180,12 @@ impl Histogram {
     }
 
     /// Returns the limit of the histogram: the largest value that has a bucket of its own.
-    #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
     /// Returns the count of every bucket, ascending. The buckets have the limits of those of
     /// HdrHistogram with three significant digits and 1 as its lowest value.
-    #[must_use]
     pub fn buckets(&self) -> &[u64] {
         &self.buckets
     }

@@ -39,7 +39,6 @@ impl HostName {
     /// Makes a host name of as much of `text` as fits: U+0000 is removed, and the rest is cut in
     /// front of the character that crosses [`HOST_NAME_MAX`]. It is for names that an earlier
     /// version accepted and that come back from a lease file or database.
-    #[must_use]
     pub fn cut(text: &str) -> Self {
         if Self::check(text).is_ok() {
             return Self(text.into());
@@ -72,7 +71,6 @@ impl HostName {
     }
 
     /// Returns the host name as text.
-    #[must_use]
     pub const fn as_str(&self) -> &str {
         &self.0
     }

@@ -98,7 +98,6 @@ macro_rules! coded {
         impl $type {
             /// Returns the value of the enum with this code; `None` when the code is not
             /// registered.
-            #[must_use]
             pub fn from_code(code: $code) -> Option<Self> {
                 Self::ALL.get(usize::from(code).wrapping_sub($first)).copied()
             }
@@ -121,6 +120,9 @@ macro_rules! named_values {
         impl $type {
             /// All values of the enum, in order.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
+
+            /// Names, or words, of all values of the enum, in order.
+            pub const NAMES: [&'static str; Self::ALL.len()] = [$($name),+];
 
             /// Returns the position of the value in `ALL`, for counters kept as an array.
             #[must_use]

@@ -8,25 +8,21 @@ pub struct ByteReader<'a> {
 
 impl<'a> ByteReader<'a> {
     /// Creates a reader over all of `octets`.
-    #[must_use]
     pub const fn new(octets: &'a [u8]) -> Self {
         Self { rest: octets }
     }
 
     /// Returns the bytes that the reader has not read yet.
-    #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// Returns the number of bytes that the reader has not read yet.
-    #[must_use]
     pub const fn remaining(&self) -> usize {
         self.rest.len()
     }
 
     /// Returns true if the reader has read all bytes.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
@@ -94,25 +90,21 @@ impl<'b> ByteWriter<'b> {
     }
 
     /// Returns the number of bytes that the writer has written so far.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Returns true if the writer has written nothing.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Returns the number of bytes that still fit into the writer's buffer.
-    #[must_use]
     pub const fn room(&self) -> usize {
         self.buffer.len() - self.len
     }
 
     /// Returns true once a write did not fit into the buffer.
-    #[must_use]
     pub const fn overflowed(&self) -> bool {
         self.overflowed
     }

@@ -52,21 +52,18 @@ impl RoundTrip {
 
 impl Offset {
     /// Returns the offset that several round trips give together; `None` if `trips` is empty.
-    #[must_use]
     pub fn from_round_trips(trips: &[RoundTrip]) -> Option<Self> {
         trips.iter().min_by_key(|trip| trip.delay_ns()).map(|trip| trip.offset())
     }
 
     /// Converts a time of this machine's clock to a time of the other machine's clock, in
     /// nanoseconds.
-    #[must_use]
     pub const fn there(self, here_ns: u64) -> u64 {
         here_ns.saturating_add_signed(self.ns)
     }
 
     /// Converts a time of the other machine's clock to a time of this machine's clock, in
     /// nanoseconds.
-    #[must_use]
     pub const fn here(self, there_ns: u64) -> u64 {
         there_ns.saturating_sub_signed(self.ns)
     }

@@ -21,7 +21,6 @@ pub const fn split_mix(state: &mut u64) -> u64 {
 
 impl Random {
     /// Creates the random stream that belongs to `seed`.
-    #[must_use]
     pub const fn from_seed(seed: u64) -> Self {
         let mut s = seed;
         Self { state: [split_mix(&mut s), split_mix(&mut s), split_mix(&mut s), split_mix(&mut s)] }

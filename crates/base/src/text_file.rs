@@ -4,14 +4,12 @@
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Returns `text` without a byte-order mark at its beginning.
-#[must_use]
 pub fn without_byte_order_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }
 
 /// Returns advice for the user if `text` begins as text in UTF-16 does; the files that Godwit reads
 /// are in UTF-8.
-#[must_use]
 pub fn utf16_advice(text: &[u8]) -> Option<&'static str> {
     let is_utf16 = text.starts_with(&[0xff, 0xfe]) || text.starts_with(&[0xfe, 0xff]);
     is_utf16.then_some("the text is in UTF-16; `iconv -f UTF-16 -t UTF-8` makes UTF-8 of it")

@@ -20,14 +20,12 @@ pub const NS_PER_MS: u64 = 1_000_000;
 pub const US_PER_S: u64 = 1_000_000;
 
 /// Converts nanoseconds to seconds.
-#[must_use]
 pub const fn seconds(ns: u64) -> f64 {
     ns as f64 / NS_PER_S as f64
 }
 
 impl Now {
     /// Returns the time of the wall clock in whole seconds since 1970.
-    #[must_use]
     pub const fn wall_s(self) -> u64 {
         self.wall_us / US_PER_S
     }

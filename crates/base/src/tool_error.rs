@@ -13,9 +13,11 @@ pub enum ToolError {
     Failed(String),
 }
 
+/// Result of an operation of a tool.
+pub type ToolResult<T> = Result<T, ToolError>;
+
 impl ToolError {
     /// Returns the exit code of a command that ends with this error.
-    #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
@@ -27,6 +29,12 @@ impl ToolError {
     /// `.map_err(ToolError::cannot("write to", "standard output"))`.
     pub fn cannot<E: fmt::Display>(tried: &str, on: impl fmt::Display) -> impl FnOnce(E) -> Self {
         move |cause| Self::Failed(format!("cannot {tried} {on}: {cause}"))
+    }
+
+    /// Returns the error that contains all `problems` of a request, a line each; nothing if there
+    /// is none.
+    pub fn refuse(problems: &[String]) -> ToolResult<()> {
+        if problems.is_empty() { Ok(()) } else { Err(Self::Usage(problems.join("\n"))) }
     }
 
     /// Creates an error for invalid arguments, with the reason `why`.

@@ -14,7 +14,7 @@ mod sysstat;
 
 use std::process::ExitCode;
 
-use base::ToolError;
+use base::ToolResult;
 
 pub use cpustat::CpustatArgs;
 pub use ifpps::IfppsArgs;
@@ -35,17 +35,11 @@ impl CpustatArgs {
     }
 }
 
-fn ended(done: Result<(), ToolError>) -> ExitCode {
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            netio::stderr::print_line(format_args!("error: {error}"));
-            ExitCode::from(error.exit_code())
-        }
-    }
+fn ended(done: ToolResult<()>) -> ExitCode {
+    netio::stderr::exit_code(done.map(|()| ExitCode::SUCCESS))
 }
 
 /// Writes `text` to the standard output.
-fn print(text: &str) -> Result<(), ToolError> {
-    netio::stdout::print(text).map_err(ToolError::cannot("write to", "standard output"))
+fn print(text: &str) -> ToolResult<()> {
+    Ok(netio::stdout::print(text)?)
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use netio::signal::Signals;
 use netio::{PollFd, poll};
 
@@ -14,21 +14,17 @@ pub(crate) struct ReadingTimer {
     next: Instant,
 }
 
-/// Installs the handlers of SIGINT and SIGTERM. A command does it before its first output, so that
-/// a user who has seen output can end the command in order.
-pub(crate) fn install_signals() -> Result<Signals, ToolError> {
-    Signals::install().map_err(ToolError::cannot("install", "signal handlers"))
-}
-
 impl ReadingTimer {
-    /// Starts the timer; the first reading is due `interval` from now.
+    /// Starts the timer; the first reading is due `interval` from now. A command installs the
+    /// handlers of `signals` before its first output, so that a user who has seen output can end
+    /// the command in order.
     pub(crate) fn start(signals: Signals, interval: Duration) -> Self {
         Self { signals, interval, next: Instant::now() + interval }
     }
 
     /// Waits until the next reading is due; returns false if SIGINT or SIGTERM came before that, or
     /// the reader of the standard output has closed its end.
-    pub(crate) fn wait(&mut self) -> Result<bool, ToolError> {
+    pub(crate) fn wait(&mut self) -> ToolResult<bool> {
         loop {
             if self.signals.stop().load(Ordering::Acquire) {
                 return Ok(false);

@@ -1,5 +1,7 @@
 //! Reader of `/proc/stat`: the time use of the processors, and the counters of the scheduler.
 
+use serde::Serialize;
+
 /// Number of clock ticks per second in `/proc`: fixed at 100 by the Linux ABI on every architecture
 /// that Debian has.
 pub const TICKS_PER_S: u64 = 100;
@@ -38,19 +40,16 @@ pub struct CpuTimes {
 impl CpuTimes {
     /// Returns the clock ticks in which the processor was used: neither idle nor taken by the
     /// hypervisor.
-    #[must_use]
     pub const fn busy(&self) -> u64 {
         self.user + self.nice + self.system + self.irq + self.softirq
     }
 
     /// Returns the idle clock ticks of the processor, waiting for input and output included.
-    #[must_use]
     pub const fn unused(&self) -> u64 {
         self.idle + self.iowait
     }
 
     /// Returns all clock ticks of the processor: busy, idle and stolen.
-    #[must_use]
     pub const fn total(&self) -> u64 {
         self.busy() + self.unused() + self.steal
     }
@@ -101,7 +100,6 @@ pub struct Stat {
 }
 
 /// Parses the text of `/proc/stat`.
-#[must_use]
 pub fn parse_stat(text: &str) -> Stat {
     let mut stat = Stat::default();
     for line in text.lines() {
@@ -149,7 +147,7 @@ fn parse_cpu_line(line: &str) -> Option<CpuTimes> {
 }
 
 /// Shares of a processor's time in an interval, in per cent; their sum is 100.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CpuShares {
     /// Share of programs in user mode, without guests, in per cent.
     pub usr: f64,
@@ -176,7 +174,6 @@ pub struct CpuShares {
 impl CpuShares {
     /// Returns the shares of the clock ticks of an interval. An interval in which the clock did not
     /// tick is shown as idle: it was too short to measure.
-    #[must_use]
     pub fn of(amounts: &CpuTimes) -> Self {
         // Guest time is subtracted from the rest of its kind, so that nothing counts twice, and a
         // guest that seems to have more than all of its kind makes the total no greater.
@@ -202,7 +199,6 @@ impl CpuShares {
     }
 
     /// Returns all shares in per cent, in the order of the columns of mpstat.
-    #[must_use]
     pub const fn columns(&self) -> [f64; 10] {
         [
             self.usr,

@@ -1,18 +1,20 @@
 //! Reader of `/proc/net/dev`: the traffic of the interfaces of a network namespace.
 
+use serde::Serialize;
+
 use crate::advance;
 
 /// Traffic of an interface in one direction, since the interface was made or over an interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// Number of bytes in the frames, without their check sequences.
     pub bytes: u64,
     /// Number of packets; with segmentation offload one packet can be many datagrams.
     pub packets: u64,
-    /// Number of packets that were damaged on arrival or failed to leave.
-    pub errors: u64,
     /// Number of packets that were dropped because a queue was full.
     pub drops: u64,
+    /// Number of packets that were damaged on arrival or failed to leave.
+    pub errors: u64,
 }
 
 /// Traffic counters of one interface since it was made.
@@ -47,7 +49,6 @@ impl Traffic {
 
 impl InterfaceCounters {
     /// Returns the traffic of the interface since the earlier reading `before`.
-    #[must_use]
     pub fn since(&self, before: &Self) -> TrafficStep {
         let received = self.received.since(&before.received);
         let sent = self.sent.since(&before.sent);
@@ -61,14 +62,12 @@ impl InterfaceCounters {
 }
 
 /// Returns the names of the interfaces in `/proc/net/dev`, in the kernel's order.
-#[must_use]
 pub fn parse_interface_names(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect()
 }
 
 /// Returns the counters in the line of `interface` in `/proc/net/dev`; `None` if there is no such
 /// line.
-#[must_use]
 pub fn parse_interface(text: &str, interface: &str) -> Option<InterfaceCounters> {
     let columns = text.lines().find_map(|line| {
         let (name, columns) = line.split_once(':')?;

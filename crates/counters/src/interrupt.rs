@@ -14,7 +14,6 @@ pub struct CountRow {
 impl CountRow {
     /// Returns true if the row's description has `word` between characters that are not part of
     /// words.
-    #[must_use]
     pub fn mentions(&self, word: &str) -> bool {
         let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
         !word.is_empty()
@@ -37,7 +36,6 @@ pub struct CountTable {
 
 impl CountTable {
     /// Returns the number of interrupts of processor `cpu` in all rows that `is_meant` accepts.
-    #[must_use]
     pub fn count(&self, cpu: u32, mut is_meant: impl FnMut(&CountRow) -> bool) -> u64 {
         let Some(column) = self.cpus.iter().position(|each| *each == cpu) else { return 0 };
         let rows = self.rows.iter().filter(|row| is_meant(row));
@@ -46,7 +44,6 @@ impl CountTable {
 }
 
 /// Parses the text of `/proc/interrupts` or `/proc/softirqs`.
-#[must_use]
 pub fn parse_counts(text: &str) -> CountTable {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default();

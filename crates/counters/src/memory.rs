@@ -23,20 +23,17 @@ pub struct SystemMemory {
 impl SystemMemory {
     /// Returns the memory of the machine that is not free, caches included, in kilobytes of 1024
     /// bytes.
-    #[must_use]
     pub const fn used_kb(&self) -> u64 {
         self.total_kb.saturating_sub(self.free_kb)
     }
 
     /// Returns the swap space that is not free, in kilobytes of 1024 bytes.
-    #[must_use]
     pub const fn swap_used_kb(&self) -> u64 {
         self.swap_total_kb.saturating_sub(self.swap_free_kb)
     }
 }
 
 /// Parses the text of `/proc/meminfo`.
-#[must_use]
 pub fn parse_memory(text: &str) -> SystemMemory {
     let of = |key| kilobytes(text, key).unwrap_or(0);
     SystemMemory {
@@ -51,14 +48,12 @@ pub fn parse_memory(text: &str) -> SystemMemory {
 }
 
 /// Returns the resident memory of a process, in bytes, from the text of `/proc/PID/status`.
-#[must_use]
 pub fn parse_resident_bytes(text: &str) -> Option<u64> {
     Some(kilobytes(text, "VmRSS:")? * 1024)
 }
 
 /// Returns the size of a memory page, in kilobytes of 1024 bytes, from the text of
 /// `/proc/self/smaps`.
-#[must_use]
 pub fn parse_page_kb(text: &str) -> Option<u64> {
     kilobytes(text, "KernelPageSize:")
 }

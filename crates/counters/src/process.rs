@@ -36,7 +36,6 @@ pub struct ProcessStat {
 impl ProcessStat {
     /// Returns the time that all threads of the process used in user and kernel mode, in clock
     /// ticks.
-    #[must_use]
     pub const fn used_ticks(&self) -> u64 {
         self.user_ticks + self.system_ticks
     }
@@ -44,7 +43,6 @@ impl ProcessStat {
 
 /// Parses the text of `/proc/PID/stat`; the program's name in it may contain spaces and
 /// parentheses.
-#[must_use]
 pub fn parse_process_stat(text: &str) -> Option<ProcessStat> {
     let (before_end, after_name) = text.rsplit_once(')')?;
     let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
@@ -69,20 +67,17 @@ pub fn parse_process_stat(text: &str) -> Option<ProcessStat> {
 
 /// Returns the time that a thread has run, in nanoseconds: the first number of
 /// `/proc/PID/task/TID/schedstat`.
-#[must_use]
 pub fn parse_process_run_ns(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
 /// Returns the time that a thread has waited for a processor while it could have run, in
 /// nanoseconds: the second number of `/proc/PID/task/TID/schedstat`.
-#[must_use]
 pub fn parse_process_wait_ns(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// Returns the clock ticks since boot, from the text of `/proc/uptime`.
-#[must_use]
 pub fn parse_uptime_ticks(text: &str) -> Option<u64> {
     let seconds: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
     Some((seconds * TICKS_PER_S as f64).round() as u64)

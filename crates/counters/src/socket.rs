@@ -16,7 +16,6 @@ pub struct UdpRow {
 }
 
 /// Returns the UDP sockets in the text of `/proc/net/udp` or `/proc/net/udp6`.
-#[must_use]
 pub fn parse_udp_rows(text: &str) -> Vec<UdpRow> {
     text.lines().skip(1).filter_map(parse_udp_row).collect()
 }
@@ -63,7 +62,6 @@ pub fn rows_at(rows: &[UdpRow], address: SocketAddr) -> impl Iterator<Item = &Ud
 
 /// Returns the number of datagrams dropped at the UDP sockets that receive datagrams sent to
 /// `address`, and the number of those sockets.
-#[must_use]
 pub fn drops_at(rows: &[UdpRow], address: SocketAddr) -> (u64, usize) {
     rows_at(rows, address).fold((0, 0), |(drops, sockets), row| (drops + row.drops, sockets + 1))
 }

@@ -28,7 +28,6 @@ pub struct SoftnetRow {
 const CPU_COLUMN: usize = 12;
 
 /// Returns the rows of the text of `/proc/net/softnet_stat`, one for each processor.
-#[must_use]
 pub fn parse_softnet_rows(text: &str) -> Vec<SoftnetRow> {
     let rows = text.lines().zip(0..).map(|(line, number): (_, u32)| {
         let columns: Vec<u64> = line
@@ -48,7 +47,6 @@ pub fn parse_softnet_rows(text: &str) -> Vec<SoftnetRow> {
 }
 
 /// Returns the sums of the counters of all processors in the text of `/proc/net/softnet_stat`.
-#[must_use]
 pub fn parse_softnet(text: &str) -> Softnet {
     let mut total = Softnet::default();
     for row in parse_softnet_rows(text) {

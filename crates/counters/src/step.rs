@@ -8,7 +8,6 @@ const WRAP: u64 = 1 << 32;
 ///
 /// Some drivers and tables count in 32 bits. A counter has wrapped if it was in the upper half of
 /// those and is now less by more than half of them.
-#[must_use]
 pub const fn advance(before: u64, now: u64) -> Option<u64> {
     if now >= before {
         return Some(now - before);

@@ -25,7 +25,6 @@ pub struct TaskIo {
 }
 
 /// Reads the text of `/proc/PID/status`; numbers that it lacks are 0.
-#[must_use]
 pub fn parse_task_status(text: &str) -> TaskStatus {
     let number = |key| number_of(text, key).unwrap_or(0);
     TaskStatus {
@@ -37,7 +36,6 @@ pub fn parse_task_status(text: &str) -> TaskStatus {
 
 /// Reads the text of `/proc/PID/io`; returns `None` if the text is empty because the caller may not
 /// read the file.
-#[must_use]
 pub fn parse_task_io(text: &str) -> Option<TaskIo> {
     Some(TaskIo {
         read_bytes: number_of(text, "read_bytes:")?,

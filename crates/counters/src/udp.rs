@@ -15,7 +15,6 @@ pub struct UdpCounters {
 
 /// Returns the UDP counters in the texts of `/proc/net/snmp` and `/proc/net/snmp6`; a missing
 /// counter is 0.
-#[must_use]
 pub fn parse_udp_counters(snmp: &str, snmp6: &str) -> UdpCounters {
     let mut rows = snmp.lines().filter_map(|line| line.strip_prefix("Udp: "));
     let (names, values) = (rows.next().unwrap_or(""), rows.next().unwrap_or(""));

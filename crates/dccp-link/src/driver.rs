@@ -78,7 +78,6 @@ impl Driver {
     }
 
     /// Returns the endpoint's local UDP port; `None` for another carrier.
-    #[must_use]
     pub const fn udp_port(&self) -> Option<u16> {
         match self.carriers.kind() {
             CarrierKind::Udp { port } => Some(port),
@@ -221,7 +220,6 @@ impl Driver {
     }
 
     /// Returns the waker of the endpoint, whose [`Waker::wake`] ends [`Driver::wait`].
-    #[must_use]
     pub fn waker(&self) -> &Waker {
         self.sleeper.waker()
     }
@@ -240,7 +238,6 @@ impl Driver {
 
     /// Returns the time at which the next timer of a connection expires, in nanoseconds of the
     /// monotonic clock.
-    #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
         self.core.poll_timeout()
     }
@@ -403,26 +400,22 @@ impl Driver {
 
     /// Returns counts of what the endpoint's core holds now: connections, Resets, cookies, queued
     /// items.
-    #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         self.core.occupancy()
     }
 
     /// Returns the counts of packets that belonged to no connection, by the endpoint's answer.
-    #[must_use]
     pub const fn answers(&self) -> &EndpointAnswerCounts {
         self.core.answers()
     }
 
     /// Returns the count of packets that the kernel refused to send; they are lost as on the
     /// network.
-    #[must_use]
     pub fn refused_packets(&self) -> u64 {
         self.carriers.unsent().refused
     }
 
     /// Returns the number of bytes before the DCCP header in a packet to the other end of `key`.
-    #[must_use]
     pub const fn headers_bytes(&self, key: &ConnectionKey) -> usize {
         headers_bytes(self.carriers.kind(), key.remote)
     }

@@ -78,7 +78,6 @@ pub enum DccpError {
 impl DccpError {
     /// Returns the error for a client whose connection the other end of `key` has reset before data
     /// came. `core` is the connection, while it still exists.
-    #[must_use]
     pub fn from_refusal(key: &ConnectionKey, reset: Reset, core: Option<&Connection>) -> Self {
         let udp_port = match key.carrier {
             Carrier::Udp { remote_port, .. } => remote_port,
@@ -93,14 +92,12 @@ impl DccpError {
 
     /// Returns the error for a connection that the other end has reset; `core` is the connection,
     /// while it still exists.
-    #[must_use]
     pub fn from_reset(reset: Reset, core: Option<&Connection>) -> Self {
         FinalReset::new(reset, core).by_other_end()
     }
 
     /// Returns the error for a connection that this end has ended
     /// ([`dccp::connection::ConnectionEvent::Failed`]).
-    #[must_use]
     pub fn from_failure(reset: Reset, core: Option<&Connection>) -> Self {
         FinalReset::new(reset, core).by_this_end()
     }

@@ -4,7 +4,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dccp_link::{ConnectionConfig, DccpError, Peer, Reset, ResetCode};
 use netio::{DccpOptions, DccpSocket, NetError};
 
@@ -36,7 +36,7 @@ pub(crate) fn listen(
     link: &LinkArgs,
     config: &ConnectionConfig,
     backlog: u16,
-) -> Result<DccpSocket, ToolError> {
+) -> ToolResult<DccpSocket> {
     let options = options(link, config);
     let listen = |address: IpAddr| {
         let address = SocketAddr::new(address, link.port);

@@ -55,12 +55,6 @@ impl DccpCommand {
             Self::Regression(args) => regression::run(args),
             Self::Fairness(args) => fairness::run(args),
         };
-        match done {
-            Ok(outcome) => ExitCode::from(outcome.code()),
-            Err(error) => {
-                netio::stderr::print_line(format_args!("error: {error}"));
-                ExitCode::from(error.exit_code())
-            }
-        }
+        netio::stderr::exit_code(done.map(|outcome| ExitCode::from(outcome.code())))
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use clap::{Args as _, FromArgMatches as _, ValueEnum};
 use dccp_link::{
     CarrierKind, CarrierOptions, ConnectOptions, ConnectionConfig, DccpError, Peer, ScopedAddress,
@@ -35,7 +35,6 @@ pub enum CarrierArg {
 
 impl CarrierArg {
     /// Returns the carrier's name on the command line.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Udp => CarrierName::Udp.name(),
@@ -66,13 +65,11 @@ pub struct DccpDestination {
 
 impl DccpDestination {
     /// Returns the server's address with its network interface.
-    #[must_use]
     pub const fn address(self) -> ScopedAddress {
         ScopedAddress { address: self.peer.address, scope: self.scope }
     }
 
     /// Returns the server's address and DCCP port for a socket of the kernel.
-    #[must_use]
     pub fn socket_address(self) -> SocketAddr {
         match self.peer.address {
             IpAddr::V4(v4) => SocketAddr::from((v4, self.peer.port)),
@@ -81,7 +78,6 @@ impl DccpDestination {
     }
 
     /// Returns the options with which connections to the server are made.
-    #[must_use]
     pub fn options(self) -> ConnectOptions {
         ConnectOptions { scope: self.scope, ..ConnectOptions::default() }
     }
@@ -158,7 +154,7 @@ impl LinkArgs {
     /// # Errors
     ///
     /// Returns the reason why a parameter is wrong.
-    pub fn config(&self) -> Result<ConnectionConfig, ToolError> {
+    pub fn config(&self) -> ToolResult<ConnectionConfig> {
         let mut config = ConnectionConfig {
             service_code: self.service_code,
             send_coverage: self.cscov,
@@ -191,7 +187,7 @@ impl LinkArgs {
     /// # Errors
     ///
     /// Returns an error when `--debug` is given, or a parameter is wrong.
-    pub fn check_handed_on(&self) -> Result<(), ToolError> {
+    pub fn check_handed_on(&self) -> ToolResult<()> {
         if !self.debug.is_empty() {
             let text = "--debug: other programs that this command starts have the connections; use \
                         --debug with perf";
@@ -201,14 +197,12 @@ impl LinkArgs {
     }
 
     /// Returns true if `--set` names the parameter `name`.
-    #[must_use]
     pub fn sets(&self, name: &str) -> bool {
         let names = |parameter: &String| parameter.split_once('=').is_some_and(|(n, _)| n == name);
         self.parameters.iter().any(names)
     }
 
     /// Returns the carrier that the flags request, UDP by default.
-    #[must_use]
     pub fn carrier(&self) -> CarrierArg {
         self.carrier.unwrap_or(CarrierArg::Udp)
     }
@@ -218,7 +212,7 @@ impl LinkArgs {
     /// # Errors
     ///
     /// Returns an error when the flags request the kernel's DCCP, which the command cannot use.
-    pub fn own_carrier(&self, default: CarrierName) -> Result<CarrierName, ToolError> {
+    pub fn own_carrier(&self, default: CarrierName) -> ToolResult<CarrierName> {
         match self.carrier {
             None => Ok(default),
             Some(CarrierArg::Udp) => Ok(CarrierName::Udp),
@@ -229,7 +223,6 @@ impl LinkArgs {
 
     /// Returns the CCIDs of the congestion controls of the data that this end sends and receives.
     /// Without flags, the first CCID is `default`, and the second is equal to the first.
-    #[must_use]
     pub fn ccids(&self, default: u8) -> (u8, u8) {
         let tx = self.tx_ccid.or(self.ccid).unwrap_or(default);
         (tx, self.rx_ccid.or(self.ccid).unwrap_or(tx))
@@ -237,7 +230,6 @@ impl LinkArgs {
 
     /// Returns the connection flags that both ends have in common, for programs that this one
     /// starts: all but the carrier and congestion control.
-    #[must_use]
     pub fn shared_flags(&self) -> String {
         let mut words = format!(
             "--port {} --udp-port {} --service-code {} --cscov {}",
@@ -254,7 +246,7 @@ impl LinkArgs {
     /// # Errors
     ///
     /// Returns an error when the carrier is the kernel, whose sockets the caller does not use.
-    pub fn server_carrier(&self) -> Result<CarrierOptions, ToolError> {
+    pub fn server_carrier(&self) -> ToolResult<CarrierOptions> {
         let mut options = CarrierOptions::new(self.kind(self.udp_port)?);
         options.addresses.retain(|address| self.takes(*address));
         Ok(options)
@@ -265,11 +257,11 @@ impl LinkArgs {
     /// # Errors
     ///
     /// Returns the errors of [`LinkArgs::server_carrier`].
-    pub fn client_carrier(&self, peer: Peer) -> Result<CarrierOptions, ToolError> {
+    pub fn client_carrier(&self, peer: Peer) -> ToolResult<CarrierOptions> {
         Ok(CarrierOptions::towards(self.kind(0)?, peer.address))
     }
 
-    fn kind(&self, udp_port: u16) -> Result<CarrierKind, ToolError> {
+    fn kind(&self, udp_port: u16) -> ToolResult<CarrierKind> {
         Ok(match self.own_carrier(CarrierName::Udp)? {
             CarrierName::Udp => CarrierKind::Udp { port: udp_port },
             CarrierName::Raw => CarrierKind::Raw { answers_all_ports: false },
@@ -297,7 +289,7 @@ impl LinkArgs {
     ///
     /// Returns an error when the server has no address of the requested family, or the interface is
     /// missing or does not exist.
-    pub fn destination(&self, host: &str) -> Result<DccpDestination, ToolError> {
+    pub fn destination(&self, host: &str) -> ToolResult<DccpDestination> {
         let ScopedAddress { address, scope } = peer_address(host, self.port, self.v4, self.v6)?;
         let peer = Peer { address, port: self.port, udp_port: self.udp_port };
         let is_link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
@@ -308,7 +300,6 @@ impl LinkArgs {
     }
 
     /// Returns a description of the ports at which a server listens, for users.
-    #[must_use]
     pub fn describe_ports(&self) -> String {
         match self.carrier() {
             CarrierArg::Udp => format!("DCCP port {} in UDP port {}", self.port, self.udp_port),
@@ -331,7 +322,7 @@ fn peer_address(
     port: u16,
     is_v4_only: bool,
     is_v6_only: bool,
-) -> Result<ScopedAddress, ToolError> {
+) -> ToolResult<ScopedAddress> {
     let addresses = if host.contains('%') {
         let address: ScopedAddress =
             host.parse().map_err(|why| ToolError::Usage(format!("{host}: {why}")))?;
@@ -361,7 +352,7 @@ const fn scoped(resolved: SocketAddr) -> ScopedAddress {
 }
 
 /// Sets a connection parameter that `--set` gives by its name in Linux.
-fn set(config: &mut ConnectionConfig, parameter: &str) -> Result<(), ToolError> {
+fn set(config: &mut ConnectionConfig, parameter: &str) -> ToolResult<()> {
     let wrong = |text: String| Err(ToolError::Usage(format!("--set {parameter}: {text}")));
     let Some((name, value)) = parameter.split_once('=') else {
         return wrong("must be NAME=VALUE".into());

@@ -1,6 +1,6 @@
 //! Results of DCCP commands, their exit codes, and their output.
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 
 /// Result of a command that ran without an error: done, fallen short or interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,6 @@ impl DccpCommandOutcome {
 }
 
 /// Prints `text` to the standard output; an error is a [`ToolError::Failed`].
-pub(crate) fn print_text(text: &str) -> Result<(), ToolError> {
-    netio::stdout::print(text).map_err(|error| ToolError::Failed(format!("cannot print: {error}")))
+pub(crate) fn print_text(text: &str) -> ToolResult<()> {
+    netio::stdout::write(text).map_err(|error| ToolError::failed("print", error))
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 
 use crate::blocking::{CommandConnection, WaitResult};
 use crate::options::LinkArgs;
@@ -52,7 +52,7 @@ pub struct RecvArgs {
 /// # Errors
 ///
 /// Returns the error.
-pub fn send(args: &SendArgs) -> Result<DccpCommandOutcome, ToolError> {
+pub fn send(args: &SendArgs) -> ToolResult<DccpCommandOutcome> {
     let mut input = match &args.file {
         Some(path) => File::open(path).map_err(|error| {
             ToolError::Failed(format!("cannot open {}: {error}", path.display()))
@@ -93,7 +93,7 @@ pub fn send(args: &SendArgs) -> Result<DccpCommandOutcome, ToolError> {
 /// # Errors
 ///
 /// Returns the error.
-pub fn recv(args: &RecvArgs) -> Result<DccpCommandOutcome, ToolError> {
+pub fn recv(args: &RecvArgs) -> ToolResult<DccpCommandOutcome> {
     let mut output = match &args.file {
         Some(path) => File::create(path).map_err(|error| {
             ToolError::Failed(format!("cannot write {}: {error}", path.display()))
@@ -133,7 +133,7 @@ pub fn recv(args: &RecvArgs) -> Result<DccpCommandOutcome, ToolError> {
 }
 
 /// Returns a standard stream as an unbuffered file, so that waiting for its descriptor is reliable.
-fn standard(stream: BorrowedFd<'_>) -> Result<File, ToolError> {
+fn standard(stream: BorrowedFd<'_>) -> ToolResult<File> {
     let stream = stream.try_clone_to_owned();
     stream
         .map(File::from)

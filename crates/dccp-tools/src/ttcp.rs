@@ -1,7 +1,7 @@
 //! Command `godwit dccp ttcp`: throughput in the manner of ttcp, the oldest program for it, with
 //! ttcp's flags and output lines.
 
-use base::ToolError;
+use base::ToolResult;
 use netio::Clock;
 
 use crate::blocking::{CommandConnection, WaitResult};
@@ -57,7 +57,7 @@ pub struct TtcpArgs {
 /// # Errors
 ///
 /// Returns the error.
-pub fn run(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
+pub fn run(args: &TtcpArgs) -> ToolResult<DccpCommandOutcome> {
     match args.destination() {
         Some(host) => transmit(args, host),
         None => receive(args),
@@ -71,7 +71,7 @@ impl TtcpArgs {
     }
 }
 
-fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError> {
+fn transmit(args: &TtcpArgs, host: &str) -> ToolResult<DccpCommandOutcome> {
     let port = args.link.port;
     let WaitResult::Done(single) = CommandConnection::connect(&args.link, host)? else {
         return Ok(DccpCommandOutcome::Interrupted);
@@ -115,7 +115,7 @@ fn transmit(args: &TtcpArgs, host: &str) -> Result<DccpCommandOutcome, ToolError
     Ok(if is_interrupted { DccpCommandOutcome::Interrupted } else { DccpCommandOutcome::Done })
 }
 
-fn receive(args: &TtcpArgs) -> Result<DccpCommandOutcome, ToolError> {
+fn receive(args: &TtcpArgs) -> ToolResult<DccpCommandOutcome> {
     let mut printed = Ok(());
     let accepted = CommandConnection::accept(&args.link, |text| {
         printed = print_text(&format!("ttcp-r: dccp, {text}\n"));
@@ -154,7 +154,7 @@ struct TtcpFigures {
 }
 
 impl TtcpFigures {
-    fn print(&self, is_verbose: bool) -> Result<(), ToolError> {
+    fn print(&self, is_verbose: bool) -> ToolResult<()> {
         let Self { side, bytes, calls, .. } = self;
         let seconds = (Clock::mono_ns().saturating_sub(self.started_ns) as f64 / 1e9).max(1e-9);
         let cpu_s = Clock::process_cpu_ns().saturating_sub(self.cpu_ns) as f64 / 1e9;

@@ -1,6 +1,7 @@
 //! Quantities as iperf reads and prints them: rates in powers of 1,000, amounts in powers of 1,024.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -9,43 +10,44 @@ use base::Figure;
 /// Parses a rate in bits per second: a number, optionally followed by `k`, `m` or `g`.
 pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
     let wrong = || format!("invalid rate {text}: must be bits per second, like 500k, 12m or 1.5g");
-    let (digits, factor) = match text.as_bytes().last() {
-        Some(b'k' | b'K') => (&text[..text.len() - 1], 1e3),
-        Some(b'm' | b'M') => (&text[..text.len() - 1], 1e6),
-        Some(b'g' | b'G') => (&text[..text.len() - 1], 1e9),
-        _ => (text, 1.0),
+    let rate = parse_scaled(text, 1e3).filter(|rate| (1.0..=1e12).contains(rate));
+    rate.map(|rate| rate as u64).ok_or_else(wrong)
+}
+
+/// Parses a number, optionally followed by `k`, `m` or `g`: the first three powers of `base`.
+fn parse_scaled(text: &str, base: f64) -> Option<f64> {
+    let power = match text.as_bytes().last()?.to_ascii_lowercase() {
+        b'k' => 1,
+        b'm' => 2,
+        b'g' => 3,
+        _ => return text.parse().ok(),
     };
-    let value: f64 = digits.parse().map_err(|_| wrong())?;
-    let rate = value * factor;
-    if (1.0..=1e12).contains(&rate) { Ok(rate as u64) } else { Err(wrong()) }
+    let value: f64 = text[..text.len() - 1].parse().ok()?;
+    Some(value * base.powi(power))
+}
+
+/// Parses a number of seconds in `range`.
+fn seconds_in(range: RangeInclusive<f64>, text: &str) -> Option<Duration> {
+    text.parse().ok().filter(|seconds| range.contains(seconds)).map(Duration::from_secs_f64)
 }
 
 /// Parses a duration in seconds, with decimals if needed.
 pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let wrong = || format!("invalid time {text}: must be seconds from 0.01 to 1000000");
-    let value: f64 = text.parse().map_err(|_| wrong())?;
-    if (0.01..=1e6).contains(&value) { Ok(Duration::from_secs_f64(value)) } else { Err(wrong()) }
+    seconds_in(0.01..=1e6, text).ok_or_else(wrong)
 }
 
 /// Parses the time between two samples of a probe in seconds, from 0.001 to 60.
 pub(crate) fn parse_sample_interval(text: &str) -> Result<Duration, String> {
     let wrong = || format!("invalid time between samples {text}: must be seconds from 0.001 to 60");
-    let value: f64 = text.parse().map_err(|_| wrong())?;
-    if (0.001..=60.0).contains(&value) { Ok(Duration::from_secs_f64(value)) } else { Err(wrong()) }
+    seconds_in(0.001..=60.0, text).ok_or_else(wrong)
 }
 
 /// Parses an amount of bytes: a number, optionally followed by `K`, `M` or `G`, powers of 1,024.
 pub(crate) fn parse_amount(text: &str) -> Result<u64, String> {
     let wrong = || format!("invalid amount {text}: must be bytes, like 100000, 64K, 10M or 1.5G");
-    let (digits, factor) = match text.as_bytes().last() {
-        Some(b'k' | b'K') => (&text[..text.len() - 1], 1_024.0),
-        Some(b'm' | b'M') => (&text[..text.len() - 1], 1_048_576.0),
-        Some(b'g' | b'G') => (&text[..text.len() - 1], 1_073_741_824.0),
-        _ => (text, 1.0),
-    };
-    let value: f64 = digits.parse().map_err(|_| wrong())?;
-    let octets = value * factor;
-    if (1.0..=1e15).contains(&octets) { Ok(octets as u64) } else { Err(wrong()) }
+    let octets = parse_scaled(text, 1_024.0).filter(|octets| (1.0..=1e15).contains(octets));
+    octets.map(|octets| octets as u64).ok_or_else(wrong)
 }
 
 /// Parses the length of a datagram in bytes, 0 to 65,535, with the suffixes of [`parse_amount`].

@@ -15,13 +15,11 @@ pub struct SequenceNumber(u64);
 
 impl SequenceNumber {
     /// Returns the sequence number with the lower 48 bits of `value`.
-    #[must_use]
     pub const fn new(value: u64) -> Self {
         Self(value & MASK)
     }
 
     /// Returns the sequence number as an integer below 2^48.
-    #[must_use]
     pub const fn value(self) -> u64 {
         self.0
     }
@@ -46,14 +44,12 @@ impl SequenceNumber {
 
     /// Returns the number of steps from `origin` to this sequence number, -2^47 to 2^47 - 1;
     /// negative when this number comes first (RFC 4340 §3.1).
-    #[must_use]
     pub const fn distance_from(self, origin: Self) -> i64 {
         let distance = self.0.wrapping_sub(origin.0) & MASK;
         if distance < CIRCLE / 2 { distance as i64 } else { distance as i64 - CIRCLE as i64 }
     }
 
     /// Returns true if this sequence number comes after `other`.
-    #[must_use]
     pub const fn is_after(self, other: Self) -> bool {
         self.distance_from(other) > 0
     }
@@ -65,14 +61,12 @@ impl SequenceNumber {
     }
 
     /// Returns the lower 24 bits of the sequence number, for a packet with X = 0.
-    #[must_use]
     pub const fn short(self) -> u64 {
         self.0 & SHORT_MASK
     }
 
     /// Returns the sequence number with the lower 24 bits `short` that is nearest to `reference`
     /// (RFC 4340 §7.6).
-    #[must_use]
     pub const fn extend(short: u64, reference: Self) -> Self {
         let candidate = Self((reference.0 & !SHORT_MASK) | (short & SHORT_MASK));
         let distance = candidate.distance_from(reference);
@@ -109,7 +103,6 @@ pub struct Window {
 
 impl Window {
     /// Returns true if the sequence number `number` lies in the window.
-    #[must_use]
     pub const fn contains(self, number: SequenceNumber) -> bool {
         number.distance_from(self.low) >= 0 && number.distance_from(self.high) <= 0
     }
@@ -133,7 +126,6 @@ pub struct Windows {
 impl Windows {
     /// Returns the windows of a connection that begins with the sequence numbers `iss` (sent) and
     /// `isr` (received).
-    #[must_use]
     pub const fn new(iss: SequenceNumber, isr: SequenceNumber, width: u64) -> Self {
         Self {
             remote_width: width,
@@ -155,7 +147,6 @@ impl Windows {
 
     /// Returns the window of valid sequence numbers, SWL to SWH, around the greatest number
     /// received (GSR).
-    #[must_use]
     pub const fn sequence(&self, gsr: SequenceNumber) -> Window {
         let width = self.remote_width;
         let low = gsr.next().minus(width / 4);
@@ -164,7 +155,6 @@ impl Windows {
 
     /// Returns the window of valid acknowledgement numbers, AWL to AWH, up to the greatest number
     /// sent (GSS).
-    #[must_use]
     pub const fn acknowledgement(&self, gss: SequenceNumber) -> Window {
         let low = gss.next().minus(self.local_width);
         Window { low: clamped(low, self.first_sent), high: gss }

@@ -4,6 +4,7 @@
 use core::ops::{Deref, DerefMut};
 
 use crate::automata::Automata;
+use crate::ddns::SecretFiles;
 use crate::diagnostics::ParseDiagnostics;
 use crate::problem::ConfigProblem;
 use crate::shared::options::definitions::Definitions;
@@ -24,6 +25,10 @@ pub(crate) struct ParseContext {
     pub(crate) written: WrittenFiles,
     /// Option definitions of the file, which must be known before anything may refer to them.
     pub(crate) definitions: Definitions,
+    /// Numbers (`id`) of the subnets read so far whose leases the legal log leaves out.
+    pub(crate) silent_subnets: Vec<u32>,
+    /// Files of the secrets of an updater inside the server.
+    pub(crate) secret_files: SecretFiles,
 }
 
 impl ParseContext {

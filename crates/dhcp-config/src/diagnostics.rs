@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::problem::{ConfigProblem, Severity};
+use crate::schema::KeyRecorder;
 use crate::shared::inactive::{InactiveFeature, UnsupportedFeature};
 use crate::source::{SourcePosition, Sources};
 
@@ -51,6 +52,8 @@ pub(crate) struct ParseDiagnostics {
     is_unbounded: bool,
     /// Number of near names suggested for unknown names so far.
     suggestions: usize,
+    /// Recorder of the keys that readers take; `None` outside of the making of a schema.
+    pub(crate) keys: Option<KeyRecorder>,
     /// Unsupported features that the configuration sets, by name, with the first position of each.
     inactive: BTreeMap<&'static str, (SourcePosition, &'static UnsupportedFeature)>,
 }

@@ -6,6 +6,7 @@ use core::ops::RangeInclusive;
 use crate::address::Address;
 use crate::diagnostics::ParseDiagnostics;
 use crate::json::{JsonContent, JsonMember, JsonValue};
+use crate::schema::{KeyForm, KeyRecorder};
 use crate::source::{PositionedValue, SourcePosition};
 use base::nearest;
 
@@ -17,6 +18,8 @@ pub(crate) struct MapReader<'v> {
     what: &'static str,
     entries: &'v [JsonMember],
     taken_keys: Vec<&'static str>,
+    /// Recorder of the keys taken, while a schema is made.
+    recorder: Option<KeyRecorder>,
 }
 
 /// Number of keys that the readers of most configuration maps take.
@@ -37,14 +40,24 @@ impl<'v> MapReader<'v> {
             JsonContent::Map(entries) => entries,
             kind => return wrong_kind(value.at, what, "a map", kind, findings),
         };
-        Some(Self { at: value.at, what, entries, taken_keys: Vec::with_capacity(KEYS_OF_MOST) })
+        let recorder = findings.keys.clone();
+        let taken_keys = Vec::with_capacity(KEYS_OF_MOST);
+        Some(Self { at: value.at, what, entries, taken_keys, recorder })
     }
 
     /// Takes the map's entry `key`, the first one if the key occurs twice: the parser has reported
     /// the second.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<&'v JsonMember> {
         self.taken_keys.push(key);
+        self.record(key, KeyForm::Any);
         self.entries.iter().find(|entry| *entry.key == *key)
+    }
+
+    /// Records that the value of `key` has the form `form`, while a schema is made.
+    fn record(&self, key: &'static str, form: KeyForm) {
+        if let Some(recorder) = &self.recorder {
+            recorder.record(self.at, key, form);
+        }
     }
 
     /// Takes the integer under `key`, which must be within `range`, with its position.
@@ -54,6 +67,7 @@ impl<'v> MapReader<'v> {
         range: RangeInclusive<i64>,
         findings: &mut ParseDiagnostics,
     ) -> Option<PositionedValue<i64>> {
+        self.record(key, KeyForm::Integer { low: *range.start(), high: *range.end() });
         let entry = self.take(key)?;
         let at = entry.value.at;
         match entry.value.kind {
@@ -89,6 +103,7 @@ impl<'v> MapReader<'v> {
         key: &'static str,
         findings: &mut ParseDiagnostics,
     ) -> Option<PositionedValue<f64>> {
+        self.record(key, KeyForm::Number);
         let entry = self.take(key)?;
         let at = entry.value.at;
         match entry.value.kind {
@@ -104,6 +119,7 @@ impl<'v> MapReader<'v> {
         key: &'static str,
         findings: &mut ParseDiagnostics,
     ) -> Option<PositionedValue<bool>> {
+        self.record(key, KeyForm::Boolean);
         let entry = self.take(key)?;
         let at = entry.value.at;
         match entry.value.kind {
@@ -118,6 +134,7 @@ impl<'v> MapReader<'v> {
         key: &'static str,
         findings: &mut ParseDiagnostics,
     ) -> Option<PositionedValue<&'v str>> {
+        self.record(key, KeyForm::Text);
         let entry = self.take(key)?;
         text_of(&entry.value, key, findings)
     }
@@ -128,6 +145,7 @@ impl<'v> MapReader<'v> {
         key: &'static str,
         findings: &mut ParseDiagnostics,
     ) -> Option<PositionedValue<&'v [u8]>> {
+        self.record(key, KeyForm::Text);
         let JsonValue { at, kind } = &self.take(key)?.value;
         match kind {
             JsonContent::Text(octets) => Some(PositionedValue { value: octets, at: *at }),
@@ -158,6 +176,9 @@ impl<'v> MapReader<'v> {
         fold: bool,
         findings: &mut ParseDiagnostics,
     ) -> Option<T> {
+        if !fold {
+            self.record(key, KeyForm::Words(words.iter().map(|(word, _)| *word).collect()));
+        }
         let text = self.text(key, findings)?;
         let same =
             |word: &str| word == text.value || (fold && word.eq_ignore_ascii_case(text.value));
@@ -176,6 +197,7 @@ impl<'v> MapReader<'v> {
         key: &'static str,
         findings: &mut ParseDiagnostics,
     ) -> &'v [JsonValue] {
+        self.record(key, KeyForm::List);
         let Some(entry) = self.take(key) else { return &[] };
         match &entry.value.kind {
             JsonContent::List(items) => items,

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::context::ParseContext;
 use crate::json::{JsonContent, JsonValue};
+use crate::shared::subnets::Scoped;
+use crate::shared::{DhcpConfig, root};
 use crate::source::SourcePosition;
 
 /// Keys of lists whose elements can be left out, each with the noun for an element.
@@ -19,17 +21,16 @@ const LISTS: [(&str, &str); 3] =
 const NAMES: [&str; 7] =
     ["subnet", "hw-address", "duid", "client-id", "circuit-id", "flex-id", "hostname"];
 
-/// Reads the configuration `root` with `read_root`, leaving out elements with errors as long as
-/// that helps. Elements left out are removed from `root`, each with a warning in `findings`.
-pub(crate) fn read<T>(
+/// Reads the configuration `root`, leaving out elements with errors as long as that helps. Elements
+/// left out are removed from `root`, each with a warning in `findings`.
+pub(crate) fn read<F: Scoped>(
     root: &mut JsonValue,
     findings: &mut ParseContext,
-    read_root: fn(&JsonValue, &mut ParseContext) -> Option<T>,
-) -> Option<T> {
+) -> Option<DhcpConfig<F>> {
     let mut left_out: Vec<(SourcePosition, String)> = Vec::new();
     loop {
         let mut problems = ParseContext::unbounded(findings.security.clone());
-        let config = read_root(root, &mut problems);
+        let config = root::read::<F>(root, &mut problems);
         let faulty = elements_of(root, &problems);
         if faulty.is_empty() {
             for (at, message) in left_out {

@@ -428,7 +428,7 @@ fn guards_are_read_where_they_stand() {
     );
     let config = accepted6(&text).config;
     assert_eq!(names(&config.subnets[0].guards.required), "r2 s2");
-    assert_eq!(names(&config.subnets[0].pd_pools[0].guards.additional), "y x");
+    assert_eq!(names(&config.subnets[0].own.pd_pools[0].guards.additional), "y x");
 
     let subnet = |marked: &str| {
         format!(

@@ -27,16 +27,16 @@ fn defaults_are_those_of_kea() {
         (false, 0.5, 0.875)
     );
     assert_eq!((subnet.cache_threshold, subnet.cache_max_age_s), (0.25, None));
-    assert_eq!((subnet.authoritative, subnet.match_client_id), (false, true));
-    assert_eq!((subnet.offer_lifetime_s, subnet.next_server), (0, Ipv4Addr::UNSPECIFIED));
-    assert_eq!((subnet.server_hostname.as_str(), subnet.boot_file_name.as_str()), ("", ""));
+    assert_eq!((subnet.own.authoritative, subnet.own.match_client_id), (false, true));
+    assert_eq!((subnet.own.offer_lifetime_s, subnet.own.next_server), (0, Ipv4Addr::UNSPECIFIED));
+    assert_eq!((subnet.own.server_hostname.as_str(), subnet.own.boot_file_name.as_str()), ("", ""));
     assert_eq!((subnet.network, subnet.interface.as_deref()), (None, None));
     assert_eq!(config.global.decline_probation_period_s, 86_400);
-    assert!(config.echo_client_id && !config.authoritative);
+    assert!(config.own.echo_client_id && !config.own.authoritative);
     assert_eq!(config.global.lease_checks, LeaseChecks::Warn);
     assert_eq!(config.global.lease_database, LeaseDatabase::default());
     assert_eq!(config.interfaces.interfaces, []);
-    assert_eq!(config.interfaces.socket_type, SocketType::Raw);
+    assert_eq!(config.interfaces.own.socket_type, SocketType::Raw);
     assert_eq!(config.global.godwit, GodwitSettings::default());
     assert_eq!(config.global.godwit.durability, Durability::Always);
 }
@@ -51,7 +51,7 @@ fn inner_scopes_win_key_by_key() {
         [(7, life(900, 600, 900)), (8, life(1800, 600, 7200)), (9, life(3600, 600, 7200))]
     );
     let [seven, eight, nine] = &config.subnets[..] else { panic!("three subnets") };
-    assert!(!seven.match_client_id && !eight.match_client_id && nine.match_client_id);
+    assert!(!seven.own.match_client_id && !eight.own.match_client_id && nine.own.match_client_id);
     assert_eq!((eight.renew_timer_s, eight.rebind_timer_s), (Some(100), Some(200)));
     assert_eq!((seven.renew_timer_s, nine.renew_timer_s), (None, None));
     assert_eq!((nine.calculate_tee_times, nine.t1_percent, nine.t2_percent), (true, 0.4, 0.8));
@@ -70,9 +70,9 @@ fn relays_and_interfaces_come_from_the_network_unless_the_subnet_has_its_own() {
     assert_eq!(config.networks[0].relay_addresses, [address(1), address(2)]);
     let interfaces: Vec<_> = config.subnets.iter().map(|s| s.interface.as_deref()).collect();
     assert_eq!(interfaces, [None, None, Some("lo")]);
-    assert_eq!(config.subnets[1].next_server, Ipv4Addr::new(10, 9, 9, 9));
-    assert_eq!(config.subnets[1].server_hostname, "boot");
-    assert_eq!(config.subnets[1].boot_file_name, "/pxe");
+    assert_eq!(config.subnets[1].own.next_server, Ipv4Addr::new(10, 9, 9, 9));
+    assert_eq!(config.subnets[1].own.server_hostname, "boot");
+    assert_eq!(config.subnets[1].own.boot_file_name, "/pxe");
     let pools: Vec<_> = config.subnets[0].pools.iter().map(|p| (p.first, p.last)).collect();
     let host = |last| Ipv4Addr::new(10, 1, 0, last);
     assert_eq!(pools, [(host(0), host(127)), (host(128), host(255))]);
@@ -97,7 +97,7 @@ fn included_files_are_part_of_the_text() {
 #[test]
 fn every_other_part_is_read() {
     let config = shipped("everything-else.conf");
-    assert!(config.authoritative && !config.echo_client_id);
+    assert!(config.own.authoritative && !config.own.echo_client_id);
     assert_eq!(config.global.decline_probation_period_s, 60);
     let expired = ExpiredLeases {
         reclaim_timer_wait_s: 1,
@@ -123,8 +123,8 @@ fn every_other_part_is_read() {
     let address = Some(Ipv4Addr::LOCALHOST);
     let lo = InterfaceSelection::Named { name: "lo".to_owned(), address };
     assert_eq!(interfaces.interfaces, [InterfaceSelection::All, lo]);
-    assert_eq!(interfaces.socket_type, SocketType::Udp);
-    assert_eq!(interfaces.outbound, OutboundInterface::UseRouting);
+    assert_eq!(interfaces.own.socket_type, SocketType::Udp);
+    assert_eq!(interfaces.own.outbound, OutboundInterface::UseRouting);
     assert!(!interfaces.re_detect && interfaces.require_all_sockets);
     assert_eq!((interfaces.socket_max_retries, interfaces.socket_retry_wait_ms), (2, 100));
     let [logger] = &config.global.loggers[..] else { panic!("one logger") };

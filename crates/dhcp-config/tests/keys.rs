@@ -7,8 +7,8 @@ use crate::common::{accepted, accepted6, check_marked, problems, problems6};
 use dhcp_config::{
     AllocatorKind, AuthenticatedClient, CharacterSet, ControlSocket, Dhcp4, Dhcp6,
     ExtendedInfoChecks, GodwitHostsDatabases, Hook, IdentifierKind, LeaseDatabase, MacSource,
-    NameKeys, OnFail, ReplaceName, ReservationModes, SecretSource, Shards, SqlDatabase, SqlKind,
-    SqlTls, SslMode, TlsFiles,
+    NameKeys, NameUpdateKeys, OnFail, ReplaceName, ReservationModes, SecretSource, Shards,
+    SqlDatabase, SqlKind, SqlTls, SslMode, TlsFiles,
 };
 
 fn global(marked: &str, expected: &[&str]) {
@@ -50,7 +50,7 @@ fn keas_defaults_hold() {
     assert!(
         config.global.ip_reservations_unique && !config.global.early_global_reservations_lookup
     );
-    assert!(!config.stash_agent_options);
+    assert!(!config.own.stash_agent_options);
     assert_eq!((config.global.samples.count, config.global.samples.age_s), (20, 0));
     assert_eq!(config.global.extended_info_checks, ExtendedInfoChecks::Fix);
     assert_eq!((&config.global.control_sockets[..], &config.global.hooks[..]), (&[][..], &[][..]));
@@ -65,8 +65,8 @@ fn keas_defaults_hold() {
         config.global.host_identifiers,
         [IdentifierKind::HardwareAddress, IdentifierKind::Duid]
     );
-    assert!(config.allow_address_registration);
-    assert_eq!(config.mac_sources.len(), 8);
+    assert!(config.own.allow_address_registration);
+    assert_eq!(config.own.mac_sources.len(), 8);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn policies_are_inherited_key_by_key() {
         r#""pd-allocator": "random", "subnet6": [ { "id": 1, "subnet": "2001:db8::/64" },
         { "id": 2, "subnet": "2001:db9::/64", "pd-allocator": "flq", "allocator": "random" } ]"#,
     );
-    let actual: Vec<_> = config.subnets.iter().map(|s| (s.allocator, s.pd_allocator)).collect();
+    let actual: Vec<_> = config.subnets.iter().map(|s| (s.allocator, s.own.pd_allocator)).collect();
     let expected = [
         (AllocatorKind::Iterative, AllocatorKind::Random),
         (AllocatorKind::Random, AllocatorKind::FreeLeaseQueue),
@@ -186,7 +186,7 @@ fn global_values_are_kept() {
     assert!(
         !config.global.ip_reservations_unique && config.global.early_global_reservations_lookup
     );
-    assert!(config.stash_agent_options && config.compatibility.ignore_rai_link_selection);
+    assert!(config.own.stash_agent_options && config.compatibility.ignore_rai_link_selection);
     assert_eq!((config.global.samples.count, config.global.samples.age_s), (5, 60));
     assert_eq!(config.global.extended_info_checks, ExtendedInfoChecks::Strict);
     assert_eq!(config.global.server_tag, "t");
@@ -194,8 +194,8 @@ fn global_values_are_kept() {
         r#""allow-address-registration": false, "compatibility": { "lenient-option-parsing": true },
         "mac-sources": [ "rfc6939", "client-link-addr-option", "duid" ]"#,
     );
-    assert!(!config.allow_address_registration && config.lenient_option_parsing);
-    assert_eq!(config.mac_sources, [MacSource::ClientLinkAddress, MacSource::Duid]);
+    assert!(!config.own.allow_address_registration && config.compatibility.lenient_option_parsing);
+    assert_eq!(config.own.mac_sources, [MacSource::ClientLinkAddress, MacSource::Duid]);
 }
 
 #[test]
@@ -330,6 +330,33 @@ fn hooks_of_kea_are_built_in() {
 }
 
 #[test]
+fn run_script_has_a_script_and_keas_errors() {
+    let library = |parameters: &str| {
+        format!(r#""hooks-libraries": [ {{ "library": "libdhcp_run_script.so"{parameters} }} ]"#)
+    };
+    let config = dhcp4(&library(r#", "parameters": { "name": "x.sh", "sync": true }"#));
+    assert_eq!(config.global.hooks, [Hook::RunScript]);
+    assert_eq!(config.global.run_script.map(|script| script.name).as_deref(), Some("x.sh"));
+    global(
+        r#""hooks-libraries": [ { "library": ^"libdhcp_run_script.so", "parameters": { } } ]"#,
+        &["error The 'name' parameter is mandatory"],
+    );
+    global(
+        r#""hooks-libraries": [ { "library": "libdhcp_run_script.so",
+            "parameters": { "name": ^5, "sync": ^"x" } } ]"#,
+        &[
+            "error The 'name' parameter must be a string",
+            "error The 'sync' parameter must be a boolean",
+        ],
+    );
+    global(
+        r#""hooks-libraries": [ { "library": "libdhcp_run_script.so",
+            "parameters": { "name": "x", ^"other": 1 } } ]"#,
+        &["warning run_script has no parameter `other`"],
+    );
+}
+
+#[test]
 fn hooks_that_are_not_built_in_are_told() {
     let library =
         |name: &str| format!(r#"{{ "library": "/usr/lib/kea/hooks/libdhcp_{name}.so" }}"#);
@@ -337,12 +364,9 @@ fn hooks_that_are_not_built_in_are_told() {
         ("cb_cmds", "cb-cmds"),
         ("ddns_tuning", "ddns-tuning"),
         ("flex_option", "flex-option"),
-        ("forensic_log", "legal-log"),
         ("gss_tsig", "gss-tsig"),
         ("ha", "high-availability!"),
         ("host_cache", "host-cache"),
-        ("lease_query", "lease-query"),
-        ("legal_log", "legal-log"),
         ("limits", "limits"),
         ("mysql_cb", "config-backend-library"),
         ("perfmon", "perfmon"),
@@ -350,7 +374,6 @@ fn hooks_that_are_not_built_in_are_told() {
         ("ping_check", "ping-check"),
         ("radius", "radius"),
         ("rbac", "rbac"),
-        ("run_script", "run-script"),
         ("user_chk", "user-chk"),
     ] {
         let text = format!(r#""hooks-libraries": [ {} ]"#, library(name));
@@ -385,10 +408,6 @@ fn hooks_that_are_not_built_in_are_told() {
 fn what_is_inactive_is_told_once() {
     for (text, feature) in [
         (r#""config-control": { "config-databases": [ { "type": "mysql" } ] }"#, "config-backend!"),
-        (r#""dhcp-ddns": { "enable-updates": true }"#, "ddns"),
-        (r#""dhcp-ddns": { "enable-updates": false, "qualifying-suffix": "a" }"#, "ddns"),
-        (r#""ddns-override-no-update": true"#, "ddns"),
-        (r#""dhcp-ddns": { "enable-updates": false, "hostname-char-replacement": "x" }"#, "ddns"),
         (r#""dhcp4o6-port": 6767"#, "dhcp4o6"),
         (
             r#""subnet4": [ { "id": 1, "subnet": "10.0.0.0/8", "4o6-subnet": "2001:db8::/32" } ]"#,
@@ -398,14 +417,6 @@ fn what_is_inactive_is_told_once() {
     ] {
         assert_eq!(inactive(text), [feature], "{text}");
     }
-    let message = "warning ddns: dynamic DNS is not supported";
-    let pool = r#""pool": "10.0.0.0/24", "ddns-override-no-update": true"#;
-    let subnet = format!(r#""subnet": "10.0.0.0/8", "pools": [ {{ {pool} }} ]"#);
-    let text = format!(
-        r#""ddns-override-client-update": ^true, "subnet4": [ {{ "id": 1, {subnet} }} ],
-        "dhcp-ddns": {{ "enable-updates": true }}"#
-    );
-    global(&text, &[message]);
 }
 
 #[test]
@@ -424,6 +435,14 @@ fn what_shapes_names_is_inherited() {
         qualifying_suffix: Some("a".to_owned()),
         character_set: Some(CharacterSet::default()),
         character_replacement: Some("-".to_owned()),
+        updates: NameUpdateKeys {
+            sends: Some(true),
+            overrides_no_update: Some(false),
+            overrides_client_update: Some(false),
+            updates_on_renew: Some(false),
+            conflict_mode: Some(Default::default()),
+            ..NameUpdateKeys::default()
+        },
     };
     assert_eq!(subnet.names, expected);
     let own = NameKeys { qualifying_suffix: Some(String::new()), ..NameKeys::default() };
@@ -477,6 +496,46 @@ fn databases_are_checked() {
         &[
             "error `hosts-database` is the older form of `hosts-databases`",
             "error a hosts database cannot be a `memfile`",
+        ],
+    );
+}
+
+#[test]
+fn webhooks_are_read() {
+    let config = dhcp6(
+        r#""user-context": { "godwit": { "webhooks": [
+               { "url": "https://a.example/x" },
+               { "url": "http://[::1]:8080", "max-backlog": 300, "timeout-ms": 200 },
+               { "url": "https://b", "trust-anchor": "ca", "cert-file": "c", "key-file": "k",
+                 "user": "u", "password-file": "p" }
+           ] } }"#,
+    );
+    let [first, second, third] = &config.global.godwit.webhooks[..] else { panic!("{config:?}") };
+    assert_eq!(
+        (&*first.host, first.port, &*first.path, first.is_tls),
+        ("a.example", 443, "/x", true)
+    );
+    assert_eq!((first.backlog_max, first.timeout_ms), (16_384, 10_000));
+    assert_eq!((&*second.host, second.port, &*second.path), ("::1", 8080, "/"));
+    assert_eq!((second.backlog_max, second.timeout_ms, second.is_tls), (300, 200, false));
+    assert_eq!(third.trust_anchor, "ca");
+    assert_eq!(third.identity, Some(("c".to_owned(), "k".to_owned())));
+    assert_eq!(third.credentials, Some(("u".to_owned(), "p".to_owned())));
+    global(
+        r#""user-context": { "godwit": { "webhooks": [
+               ^{ },
+               { "url": ^"a.example" },
+               { "url": "https://a", "cert-file": ^"c", "max-backlog": ^1, ^"what": 1 },
+               { "url": ^"http://a", "trust-anchor": ^"c", "user": "u", "password-file": "p" }
+           ] } }"#,
+        &[
+            "error a webhook lacks `url`",
+            "error `a.example` is not a URL of a webhook",
+            "error `cert-file` and `key-file` are set together or not at all",
+            "error `max-backlog` is 1; it must be from 256 to 32768",
+            "error unknown key `what` in a webhook",
+            "warning the password goes over the network in clear",
+            "warning `trust-anchor` has no effect with `http`",
         ],
     );
 }
@@ -626,74 +685,4 @@ fn godwit_adds_to_a_lease_database() {
             "error unknown key `host` in `lease-database` of `godwit`",
         ],
     );
-}
-
-#[test]
-fn names_are_checked() {
-    global(
-        r#""dhcp-ddns": ^{ "server-port": ^65536, "ncr-protocol": ^"TCP", "ncr-format": ^"XML",
-         "sender-ip": ^"::1", "max-queue-size": ^-1, ^"what": 1 }"#,
-        &[
-            "error `dhcp-ddns` lacks `enable-updates`",
-            "error `server-port` is 65536; it must be from 0 to 65535",
-            "error `ncr-protocol` cannot be `TCP`",
-            "error `ncr-format` cannot be `XML`",
-            "error `sender-ip` ::1 and `server-ip` 127.0.0.1 are of different families",
-            "error `max-queue-size` is -1; it must be from 0 to 4294967295",
-            "error unknown key `what` in `dhcp-ddns`",
-        ],
-    );
-    global(
-        r#""dhcp-ddns": { "enable-updates": false, "sender-ip": ^"127.0.0.1",
-         "sender-port": 53001 }"#,
-        &["error `sender-ip` and `server-ip` are the same address and port"],
-    );
-    global(
-        r#""ddns-ttl-percent": 0.5, "ddns-ttl-min": 9, "ddns-ttl-max": ^8,
-         "ddns-replace-client-name": ^"perhaps", "ddns-conflict-resolution-mode": ^"none",
-         "ddns-send-updates": ^1, "ddns-generated-prefix": ^2"#,
-        &[
-            "error `ddns-ttl-max` (8 s) is below `ddns-ttl-min` (9 s)",
-            "error `ddns-replace-client-name` cannot be `perhaps`",
-            "error `ddns-conflict-resolution-mode` cannot be `none`",
-            "error `ddns-send-updates` must be `true` or `false`, not an integer",
-            "error `ddns-generated-prefix` must be a string, not an integer",
-        ],
-    );
-    global(
-        r#""ddns-ttl": 1, "ddns-ttl-percent": ^0.5, "ddns-ttl-min": ^9, "ddns-ttl-max": ^10,
-         "ddns-use-conflict-resolution": ^true, "ddns-conflict-resolution-mode": "check-with-dhcid",
-         "subnet4": [ { "id": 1, "subnet": "10.0.0.0/8", "4o6-subnet": ^"10.0.0.0/8" } ]"#,
-        &[
-            "error `ddns-ttl-percent` and `ddns-ttl` exclude each other",
-            "error `ddns-ttl-min` and `ddns-ttl` exclude each other",
-            "error `ddns-ttl-max` and `ddns-ttl` exclude each other",
-            "error `ddns-use-conflict-resolution` is the older form of \
-             `ddns-conflict-resolution-mode`",
-            "error `4o6-subnet`: `10.0.0.0/8` is not an IPv6 prefix",
-        ],
-    );
-}
-
-#[test]
-fn characters_to_leave_out_are_a_regular_expression() {
-    let old = r#""dhcp-ddns": { "enable-updates": false, "hostname-char-set": ^"a)" }"#;
-    let networks = r#""hostname-char-set": ^"^^[A-", "shared-networks": [ { "name": "n",
-        "hostname-char-set": ^"*", "#;
-    let expected = [
-        "error `hostname-char-set` is not a regular expression: a `[` is not closed",
-        "error `hostname-char-set` is not a regular expression: `*` has nothing before it to repeat",
-        "error `hostname-char-set` is not a regular expression: nothing follows its last `\\`",
-    ];
-    let closed = ["error `hostname-char-set` is not a regular expression: `)` closes nothing"];
-    global(old, &closed);
-    global6(old, &closed);
-    let rest = r#": [ { "id": 1, "hostname-char-set": ^"x\\", "subnet": "#;
-    let networks = networks.replace("^^", "");
-    global(&format!(r#"{networks} "subnet4"{rest} "10.0.0.0/8" }} ] }} ]"#), &expected);
-    global6(&format!(r#"{networks} "subnet6"{rest} "2001:db8::/32" }} ] }} ]"#), &expected);
-    let text =
-        r#"{ "Dhcp6": { "dhcp-ddns": { "enable-updates": false, "hostname-char-set": "[" } } }"#;
-    let help = problems6(text)[0].help.clone();
-    assert!(help.is_some_and(|help| help.contains("`[^A-Za-z0-9.-]`")));
 }

@@ -1,13 +1,12 @@
 //! Tests of reading a configuration without the parts that have errors.
 
-use crate::common::{IncludeFiles, accepted, lines};
-use dhcp_config::{
-    CheckedConfig, ConfigProblem, Dhcp4, NoIncludes, parse_dhcp4, parse_dhcp4_lenient,
-    parse_dhcp6_lenient, render,
-};
+use base::V6;
+
+use crate::common::{IncludeFiles, accepted, lines, parse_leniently};
+use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp4, NoIncludes, parse_dhcp4, render};
 
 fn lenient(text: &str) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
-    parse_dhcp4_lenient("t", &format!("{{ \"Dhcp4\": {{ {text} }} }}"), &mut NoIncludes)
+    parse_leniently("t", &format!("{{ \"Dhcp4\": {{ {text} }} }}"), &mut NoIncludes)
 }
 
 fn ids(checked: &CheckedConfig<Dhcp4>) -> Vec<u32> {
@@ -97,7 +96,7 @@ fn places_in_included_files_count() {
     files.0.insert("bad.json".to_owned(), bad.to_owned());
     let text = r#"{ "Dhcp6": { "subnet6": [ { "id": 1, "subnet": "2001:db8::/64" },
         <?include "bad.json"?> ] } }"#;
-    let checked = parse_dhcp6_lenient("t", text, &mut files).expect("one subnet is left");
+    let checked = parse_leniently::<V6>("t", text, &mut files).expect("one subnet is left");
     assert_eq!(checked.config.subnets.len(), 1);
     let [problem] = &checked.warnings[..] else { panic!("{:?}", checked.warnings) };
     assert_eq!((problem.file.as_str(), problem.line, problem.column), ("bad.json", 1, 22));

@@ -3,11 +3,11 @@
 use core::fmt::Debug;
 use core::net::Ipv6Addr;
 
-use crate::common::{IncludeFiles, folder, shipped_includes};
+use crate::common::{IncludeFiles, folder, parse_leniently, shipped_includes};
 use base::Random;
 use dhcp_config::{
     CheckedConfig, ConfigProblem, Dhcp4, Dhcp6, Lifetime, OptionData, Severity, parse_dhcp4,
-    parse_dhcp4_lenient, parse_dhcp6, parse_dhcp6_lenient, render,
+    parse_dhcp6, render,
 };
 
 const CASES: u32 = 200_000;
@@ -123,7 +123,7 @@ fn check_config(config: &Dhcp4) {
     for subnet in &config.subnets {
         check_lifetime(subnet.valid_lifetime);
         check_options(&subnet.options);
-        assert!(subnet.server_hostname.len() < 64 && subnet.boot_file_name.len() < 128);
+        assert!(subnet.own.server_hostname.len() < 64 && subnet.own.boot_file_name.len() < 128);
         assert!((0.0..1.0).contains(&subnet.cache_threshold));
         let mask = u32::MAX.checked_shl(32 - u32::from(subnet.prefix.1)).unwrap_or(0);
         for pool in &subnet.pools {
@@ -142,16 +142,16 @@ fn masked(address: Ipv6Addr, length: u8) -> Ipv6Addr {
 fn check_config6(config: &Dhcp6) {
     check_options(&config.options);
     check_ids(config.subnets.iter().map(|subnet| subnet.id));
-    assert!(config.relay_supplied_options.contains(&65));
-    assert!(config.relay_supplied_options.windows(2).all(|pair| pair[0] < pair[1]));
+    assert!(config.own.relay_supplied_options.contains(&65));
+    assert!(config.own.relay_supplied_options.windows(2).all(|pair| pair[0] < pair[1]));
     for network in &config.networks {
         let members = || network.subnets.iter().map(|&index| &config.subnets[index]);
-        assert!(members().all(|subnet| subnet.rapid_commit == network.rapid_commit));
+        assert!(members().all(|subnet| subnet.own.rapid_commit == network.own.rapid_commit));
     }
     let mut delegated = Vec::new();
     for subnet in &config.subnets {
         check_lifetime(subnet.valid_lifetime);
-        check_lifetime(subnet.preferred_lifetime);
+        check_lifetime(subnet.own.preferred_lifetime);
         check_options(&subnet.options);
         assert!((0.0..1.0).contains(&subnet.cache_threshold));
         assert_eq!(masked(subnet.prefix.0, subnet.prefix.1), subnet.prefix.0);
@@ -161,7 +161,7 @@ fn check_config6(config: &Dhcp6) {
                 assert_eq!(masked(address, subnet.prefix.1), subnet.prefix.0);
             }
         }
-        for pool in &subnet.pd_pools {
+        for pool in &subnet.own.pd_pools {
             let (network, length) = pool.prefix;
             assert!((1..=pool.delegated_len).contains(&length) && pool.delegated_len <= 128);
             assert_eq!(masked(pool.prefix.0, pool.prefix.1), network);
@@ -253,7 +253,7 @@ fn broken_texts_are_explained() {
         &SCRAPS,
         [
             |name, text, files| parse_dhcp4(name, text, files),
-            |name, text, files| parse_dhcp4_lenient(name, text, files),
+            |name, text, files| parse_leniently(name, text, files),
         ],
         check_config,
     );
@@ -268,7 +268,7 @@ fn broken_texts_of_dhcpv6_are_explained() {
         &scraps,
         [
             |name, text, files| parse_dhcp6(name, text, files),
-            |name, text, files| parse_dhcp6_lenient(name, text, files),
+            |name, text, files| parse_leniently(name, text, files),
         ],
         check_config6,
     );

@@ -121,7 +121,7 @@ fn each_scope_has_its_own_options() {
     let [seven] = &subnet.options[..] else { panic!("one") };
     assert_eq!((seven.code, seven.octets.as_slice()), (7, &[1_u8][..]));
     assert_eq!(subnet.pools[0].options, [option(23, 3, false, false)]);
-    assert_eq!(subnet.pd_pools[0].options, [option(31, 4, false, false)]);
+    assert_eq!(subnet.own.pd_pools[0].options, [option(31, 4, false, false)]);
     assert_eq!(config.networks[0].options, [option(31, 2, true, false)]);
     assert_eq!(config.options, [option(23, 1, true, false), option(31, 1, false, true)]);
 }

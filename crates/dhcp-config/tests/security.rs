@@ -1,9 +1,10 @@
 //! Tests of Kea 3's rules for paths, sockets and secrets: errors, or warnings with Kea's
 //! identifiers.
 
+use base::V4;
 use dhcp_config::{
-    ConfigParseOptions, ConfigProblem, Enforcement, Folders, NoIncludes, SecurityPolicy,
-    parse_dhcp4_by,
+    ConfigParseOptions, ConfigProblem, Enforcement, Folders, NoIncludes, ReadConfig as _,
+    SecurityPolicy,
 };
 
 fn reading(enforcement: Enforcement, is_lenient: bool) -> ConfigParseOptions {
@@ -50,7 +51,7 @@ const IDS: [&str; 8] = [
 #[test]
 fn every_rule_is_an_error_or_a_warning_with_keas_identifier() {
     let parse = |enforcement, is_lenient| {
-        parse_dhcp4_by(&reading(enforcement, is_lenient), "x", WRONG, &mut NoIncludes)
+        V4::read_config(&reading(enforcement, is_lenient), "x", WRONG, &mut NoIncludes)
     };
     let ids = |problems: &[ConfigProblem]| {
         let of_rules = problems.iter().filter_map(|p| p.id);
@@ -74,7 +75,7 @@ fn in_one_folder(enforcement: Enforcement, keys: &str) -> Vec<String> {
     (policy.logs, policy.sockets) = (folder.clone(), folder);
     policy.relaxed_sockets = Folders::default();
     let text = format!("{{ \"Dhcp4\": {{ {keys} }} }}");
-    let problems = match parse_dhcp4_by(&reading, "x", &text, &mut NoIncludes) {
+    let problems = match V4::read_config(&reading, "x", &text, &mut NoIncludes) {
         Ok(checked) => checked.warnings,
         Err(problems) => problems,
     };

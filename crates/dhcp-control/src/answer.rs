@@ -6,7 +6,7 @@ use crate::text::kea_json;
 
 /// Result code of a control command, with Kea's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
+#[repr(u16)]
 pub enum ResultCode {
     /// The command succeeded.
     Success = 0,
@@ -21,6 +21,8 @@ pub enum ResultCode {
     Conflict = 4,
     /// The command failed after the configuration had been changed in part.
     Fatal = 5,
+    /// The state of the server does not allow its maintenance.
+    MaintenanceNotAllowed = 1001,
 }
 
 /// Answer to one control command.
@@ -92,6 +94,13 @@ impl CommandAnswer {
         Self::text(ResultCode::Unsupported, format!("'{name}' command not supported."))
     }
 
+    /// Returns the answer with `reason` after its text.
+    #[must_use]
+    pub(crate) fn and_reason(self, reason: &str) -> Self {
+        let text = self.text.unwrap_or_default();
+        Self { text: Some(format!("{text} {reason}.")), ..self }
+    }
+
     /// Adds the list `leases`, a JSON text, to the arguments of the answer.
     #[must_use]
     pub(crate) fn and_leases(self, leases: String) -> Self {
@@ -119,7 +128,7 @@ impl CommandAnswer {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut map = Map::new();
-        map.insert("result".to_owned(), Value::from(self.result as u8));
+        map.insert("result".to_owned(), Value::from(self.result as u16));
         if let Some(text) = &self.text {
             map.insert("text".to_owned(), Value::from(text.as_str()));
         }

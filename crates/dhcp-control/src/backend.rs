@@ -5,12 +5,14 @@ use core::net::IpAddr;
 
 use base::Now;
 use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook, Severity};
-use dhcp_lease::{ClientKey, Lease, PutMode};
+use dhcp_ha::HaExecution;
+use dhcp_lease::{ClientKey, Family, Lease, PutMode};
 use serde_json::Value;
 
 use crate::answer::{CommandAnswer, ResultCode};
 use crate::document::reservations_of;
 use crate::family::CommandFamily;
+use crate::host_databases::HostDatabases;
 use crate::interfaces::InterfaceFacts;
 use crate::service::ServiceState;
 use crate::statistics::ServerCounts;
@@ -79,6 +81,22 @@ pub trait CommandBackend {
         self.apply(document)
     }
 
+    /// Executes the command `name` about high availability; `None` if the server has no partner.
+    fn execute_ha(&mut self, _name: &str, _arguments: &Value) -> Option<HaExecution> {
+        None
+    }
+
+    /// Returns the relationships with partners, as `status-get` shows them; `None` if the server
+    /// has no partner.
+    fn ha_status(&self) -> Option<Value> {
+        None
+    }
+
+    /// Returns the databases of reservations, or `None` if the server has none.
+    fn host_databases(&mut self) -> Option<&mut dyn HostDatabases> {
+        None
+    }
+
     /// Reads the server's configuration file again and applies it.
     ///
     /// # Errors
@@ -107,6 +125,10 @@ pub trait CommandBackend {
 
     /// Returns the interface through which commands read and change the server's leases.
     fn leases(&mut self) -> &mut dyn LeaseAdministration<Self::Family>;
+    /// Returns the interface to the DNS updates of leases; `None` if the server makes no updates.
+    fn name_updates(&self) -> Option<&dyn NameUpdates<Self::Family>> {
+        None
+    }
     /// Reclaims every expired lease of the server, and removes reclaimed leases if `and_removes`.
     fn reclaim(&mut self, and_removes: bool);
     /// Starts a cleanup of the server's lease file.
@@ -138,6 +160,16 @@ pub trait CommandBackend {
 
     /// Returns the current values of all counters of the server.
     fn counts(&self) -> ServerCounts;
+}
+
+/// DNS updates of leases, for commands.
+pub trait NameUpdates<F: Family> {
+    /// Has the names of `lease` added.
+    fn add(&self, lease: &Lease<F>);
+    /// Has the names of the lease of `address` removed when the lease is deleted.
+    fn remove_when_deleted(&self, address: F::Address);
+    /// Takes [`Self::remove_when_deleted`] back: the lease was not deleted.
+    fn keep(&self, address: F::Address);
 }
 
 /// Leases of a server, as an administrator reads and changes them by commands. Such a change is as
@@ -346,6 +378,9 @@ pub struct Status {
     pub socket_errors: Vec<String>,
     /// True if the server tries again to open sockets that failed.
     pub retries_sockets: bool,
+    /// True if the server finds DHCPv6 leases by relay agent (`extended-info-tables-enabled` of the
+    /// hook library `lease_query`).
+    pub has_extended_info_tables: bool,
     /// Path of the server's lease file; `None` without one.
     pub lease_file: Option<String>,
     /// Size of the server's lease file, in bytes; `None` without one.

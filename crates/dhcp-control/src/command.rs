@@ -7,6 +7,7 @@ use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::ReceivedCommand;
 use crate::backend::CommandBackend;
 use crate::family::CommandFamily;
+use crate::high_availability;
 use crate::ip_version::IpVersion;
 use crate::other_family;
 use crate::statistics::StatisticCommand;
@@ -30,6 +31,8 @@ pub(crate) enum CommandMethod<F> {
     Backend(fn(&ReceivedCommand<'_>, &mut dyn CommandBackend<Family = F>) -> Outcome),
     /// Function that reads the command; the thread that has the statistics executes it.
     Statistics(fn(&ReceivedCommand<'_>) -> Result<StatisticCommand, CommandAnswer>),
+    /// Execution by the relationship with the partner, which may need an answer of the partner.
+    Relationship,
 }
 
 impl<F: CommandFamily> CommandMethod<F> {
@@ -46,6 +49,7 @@ impl<F: CommandFamily> CommandMethod<F> {
                 Ok(command) => CommandExecution::Statistics(command),
                 Err(refused) => CommandExecution::Answer(refused),
             },
+            Self::Relationship => high_availability::execute(request, backend),
         }
     }
 }
@@ -58,6 +62,9 @@ pub enum CommandExecution {
     /// Command about statistics that the caller must pass on, possibly to another thread
     /// ([`Statistics::execute`](crate::statistics::Statistics::execute)).
     Statistics(StatisticCommand),
+    /// Command that the relationship with the partner executes; it has the answer later
+    /// ([`answer_of_relationship`](crate::answer_of_relationship)).
+    Deferred,
 }
 
 impl<F: CommandFamily> CommandDefinition<F> {
@@ -86,6 +93,12 @@ impl<F: CommandFamily> CommandDefinition<F> {
         run: fn(&ReceivedCommand<'_>, &mut dyn CommandBackend<Family = F>) -> Outcome,
     ) -> Self {
         Self { name, hook: Some(hook), only: None, run: CommandMethod::Backend(run) }
+    }
+
+    /// Creates the definition of a command about the relationship with a partner.
+    pub(crate) const fn for_relationship(name: &'static str) -> Self {
+        let hook = Some(Hook::HighAvailability);
+        Self { name, hook, only: None, run: CommandMethod::Relationship }
     }
 
     /// Returns the definition limited to servers of one family.

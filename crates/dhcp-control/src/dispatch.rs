@@ -9,15 +9,17 @@ use crate::command::{CommandDefinition, CommandExecution};
 use crate::family::CommandFamily;
 use crate::other_family::EmptyServer;
 use crate::text::type_name;
-use crate::{classes, core, hosts, leases, stat, subnets};
+use crate::{classes, core, extended_info, high_availability, hosts, leases, stat, subnets};
 
 /// Returns the definitions of all commands, of the server itself and of every hook library.
 fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
     let mut commands = vec![CommandDefinition::core("list-commands", list)];
     commands.extend(core::commands());
     commands.extend(leases::commands());
+    commands.extend(extended_info::commands());
     commands.extend(stat::commands());
     commands.extend(classes::commands());
+    commands.extend(high_availability::commands());
     commands.extend(hosts::commands());
     commands.extend(subnets::commands());
     commands
@@ -82,7 +84,7 @@ pub fn test_configuration<F: CommandFamily>(
 
 /// Checks the outer form of a command, a JSON value from a client, and returns its name and
 /// arguments.
-fn open(command: &Value) -> Result<ReceivedCommand<'_>, String> {
+pub(crate) fn open(command: &Value) -> Result<ReceivedCommand<'_>, String> {
     let Value::Object(map) = command else {
         return Err(format!(
             "invalid command: expected toplevel entry to be a map, got {} instead",

@@ -245,7 +245,7 @@ fn braces(
             let (_, pool) = pools.iter().find(|(known, _)| *known == number)?;
             of(id, pool)
         }
-        StatisticScope::PrefixPool(..) => None,
+        StatisticScope::PrefixPool(..) | StatisticScope::EventListener(_) => None,
     }
 }
 
@@ -303,6 +303,7 @@ mod tests {
                     ..SubnetCounts::default()
                 },
             ],
+            ..ServerCounts::default()
         };
         let mut text = String::new();
         write(&mut text, IpVersion::V4, &counts, &labels);

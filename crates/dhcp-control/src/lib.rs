@@ -15,12 +15,15 @@ mod classes;
 mod command;
 mod configuration;
 mod core;
+mod ddns;
 mod digest;
 mod dispatch;
 mod document;
 mod exporter;
 mod extended_info;
 mod family;
+mod high_availability;
+mod host_databases;
 mod hosts;
 mod interfaces;
 mod ip_version;
@@ -37,19 +40,24 @@ mod text;
 
 pub use answer::{CommandAnswer, ResultCode};
 pub use backend::{
-    ApplyFailure, CleanupStartResult, CommandBackend, HostChange, LeaseAdministration, PutFailure,
-    Selected, Selector, ServerVersion, Status, WrittenFile,
+    ApplyFailure, CleanupStartResult, CommandBackend, HostChange, LeaseAdministration, NameUpdates,
+    PutFailure, Selected, Selector, ServerVersion, Status, WrittenFile,
 };
 pub use command::CommandExecution;
+pub use ddns::{
+    UpdaterBackend, UpdaterShutdown, UpdaterStatistics, UpdaterStatus, execute_updater_command,
+};
 pub use dispatch::{execute, test_configuration};
 pub use document::reservations_of;
 pub use exporter::ExporterLabels;
 pub use extended_info::{ExtendedInfo, check_extended_info};
 pub use family::CommandFamily;
+pub use high_availability::{answer_of_relationship, lease_of_partner};
+pub use host_databases::{ClientIdentifier, HostCriterion, HostDatabases, HostPage, StoredHost};
 pub use interfaces::InterfaceFacts;
 pub use ip_version::IpVersion;
 pub use prometheus::{Latency, MetricsSnapshot, ProcessFacts, prometheus};
 pub use secrets::restore_secrets;
-pub use service::ServiceState;
+pub use service::{HA_LOCAL, ServiceState};
 pub use subnet_facts::SubnetFacts;
 pub use text::{kea_json, time_stamp};

@@ -8,11 +8,13 @@
 
 use core::fmt::{Display, Write as _};
 
+use dhcp_ha::{HaMetrics, HaState};
+
 use crate::exporter::{self, ExporterLabels};
 use crate::ip_version::IpVersion;
 use crate::statistics::{
-    LeaseCounts, PoolCounts, ServerCounts, SubnetCounts, always_shown, always_shown_of_subnets,
-    merged,
+    EventCounts, EventListenerCounts, LeaseCounts, PoolCounts, ServerCounts, SubnetCounts,
+    always_shown, always_shown_of_subnets, merged,
 };
 
 /// Values of a DHCP server at one moment, to be shown as Prometheus metrics.
@@ -31,6 +33,15 @@ pub struct MetricsSnapshot<'a> {
     /// Rows of `hosts-databases` that are no complete reservation, by their treatment, each with
     /// the number of times that such a row was read; `None` without such databases.
     pub host_rows: Option<&'a [(&'static str, u64)]>,
+    /// Counts of entries of the legal log by result; `None` without one.
+    pub legal_log: Option<&'a [(&'static str, u64)]>,
+    /// Counts of name change requests by result; `None` if the server sends none.
+    pub name_changes: Option<&'a [(&'static str, u64)]>,
+    /// Numbers about the relationship with a partner; `None` without one.
+    pub pair: Option<&'a HaMetrics>,
+    /// Calls of scripts by the hook library run_script, by their ends, each with its number; `None`
+    /// if the server cannot run scripts.
+    pub script_runs: Option<&'a [(&'static str, u64)]>,
     /// Times from request to reply, for each type of message.
     pub latencies: &'a [Latency],
     /// Size of the server's lease file, in bytes; `None` without one.
@@ -107,7 +118,23 @@ pub fn prometheus(snapshot: &MetricsSnapshot<'_>) -> String {
         let help = "Rows of hosts databases that are not complete reservations.";
         reasons(&mut page, "godwit_host_rows_total", help, rows);
     }
+    if let Some(entries) = snapshot.legal_log {
+        let help = "Entries of the legal log, and attempts to write some that failed.";
+        reasons(&mut page, "godwit_legal_log_total", help, entries);
+    }
+    if let Some(requests) = snapshot.name_changes {
+        let help = "Name change requests by result, and lease events that were dropped.";
+        reasons(&mut page, "godwit_name_changes_total", help, requests);
+    }
+    if let Some(runs) = snapshot.script_runs {
+        let help = "Calls of the script of run_script, by their ends.";
+        reasons(&mut page, "godwit_script_runs_total", help, runs);
+    }
     subnets(&mut page, &snapshot.counts.subnets);
+    lease_events(&mut page, &snapshot.counts.events);
+    if let Some(pair) = snapshot.pair {
+        relationship(&mut page, pair);
+    }
     latencies(&mut page, snapshot.latencies);
     if let Some(bytes) = snapshot.lease_file_bytes {
         page.head("lease_file_bytes", "gauge", "Size of the lease file.");
@@ -118,6 +145,75 @@ pub fn prometheus(snapshot: &MetricsSnapshot<'_>) -> String {
         exporter::write(&mut page.text, snapshot.version, snapshot.counts, labels);
     }
     page.text
+}
+
+/// Writes the counts of lease events, once the server has had a listener of them.
+fn lease_events(page: &mut MetricsText, events: &EventCounts) {
+    type OfListener = (&'static str, &'static str, &'static str, fn(&EventListenerCounts) -> u64);
+    const OF_LISTENERS: [OfListener; 3] = [
+        ("delivered_total", "counter", "Lease events that a listener has taken.", |one| {
+            one.delivered
+        }),
+        ("dropped_total", "counter", "Lease events that a listener lost.", |one| one.dropped),
+        ("backlog", "gauge", "Lease events that a listener has not taken yet.", |one| one.backlog),
+    ];
+    if events.listeners.is_empty() {
+        return;
+    }
+    for (name, kind, help, count) in OF_LISTENERS {
+        let name = format!("event_listener_{name}");
+        page.head(&name, kind, help);
+        for listener in &events.listeners {
+            page.value(&name, &[("listener", &listener.name)], &count(listener));
+        }
+    }
+    let mut one = |name: &str, kind: &str, help: &str, count: u64| {
+        page.head(name, kind, help);
+        page.value(name, &[], &count);
+    };
+    one("event_subscribers", "gauge", "Subscribers of lease events.", events.subscribers);
+    let help = "Subscribers that were cut off because they did not keep up.";
+    one("event_subscribers_cut_off_total", "counter", help, events.cut_off);
+    let help = "Lease events that no listener got, because too many waited.";
+    one("events_lost_total", "counter", help, events.lost);
+}
+
+/// Writes the metrics of the relationship with a partner: both servers' states, the lag of the
+/// partner, and conflicts.
+fn relationship(page: &mut MetricsText, pair: &HaMetrics) {
+    let states = [
+        ("ha_state", "State of this server: 1 for the present state.", Some(pair.state)),
+        ("ha_partner_state", "State of the partner: 1 for the present state.", pair.partner),
+    ];
+    for (name, help, present) in states {
+        page.head(name, "gauge", help);
+        for state in HaState::ALL {
+            page.value(name, &[("state", &state)], &u8::from(present == Some(state)));
+        }
+    }
+    let help = "Changes of this server's state, by the state that it entered.";
+    page.head("ha_state_changes_total", "counter", help);
+    for (state, count) in HaState::ALL.iter().zip(&pair.entered) {
+        page.value("ha_state_changes_total", &[("state", state)], count);
+    }
+    let mut one = |name: &str, kind: &str, help: &str, value: &dyn Display| {
+        page.head(name, kind, help);
+        page.value(name, &[], value);
+    };
+    let help = "Time since the last successful heartbeat.";
+    one("ha_heartbeat_age_seconds", "gauge", help, &pair.silent_s);
+    if let Some(skew_s) = pair.clock_skew_s {
+        let help = "Clock of the partner minus that of this server.";
+        one("ha_clock_skew_seconds", "gauge", help, &skew_s);
+    }
+    let help = "Changes of leases that the partner does not know because of the state.";
+    one("ha_unsent_updates", "gauge", help, &pair.unsent_updates);
+    let help = "Updates of leases that the partner has refused.";
+    one("ha_refused_updates_total", "counter", help, &pair.refused_updates);
+    let help = "Clients whose last update the partner has refused.";
+    one("ha_refused_clients", "gauge", help, &pair.refused_clients);
+    let help = "Clients that the partner leaves without an answer.";
+    one("ha_unacked_clients", "gauge", help, &pair.unacked_clients);
 }
 
 /// Writes the metrics of the process under the names that Prometheus's own libraries use, the

@@ -9,13 +9,18 @@ const MASK: &str = "*****";
 const KEYS: [&str; 2] = ["password", "secret"];
 /// Configuration key of the operator's own data, which may contain anything.
 const CONTEXT: &str = "user-context";
+/// Configuration key of Godwit's own settings in the operator's data.
+const OWN: &str = "godwit";
 
 /// Replaces the secrets in `configuration` by `*****`.
 pub(crate) fn mask(configuration: &mut Value) {
     match configuration {
         Value::Object(map) => {
-            for (key, value) in map.iter_mut().filter(|(key, _)| *key != CONTEXT) {
+            for (key, value) in map.iter_mut() {
                 match value {
+                    inner if key == CONTEXT => {
+                        inner.get_mut(OWN).into_iter().for_each(mask);
+                    }
                     Value::String(text) if KEYS.contains(&key.as_str()) && !text.is_empty() => {
                         MASK.clone_into(text);
                     }
@@ -33,8 +38,13 @@ pub(crate) fn mask(configuration: &mut Value) {
 pub fn restore_secrets(configuration: &mut Value, known: &Value) {
     match (configuration, known) {
         (Value::Object(map), Value::Object(known)) => {
-            for (key, value) in map.iter_mut().filter(|(key, _)| *key != CONTEXT) {
+            for (key, value) in map.iter_mut() {
                 match (value, known.get(key)) {
+                    (inner, Some(known)) if key == CONTEXT => {
+                        if let (Some(inner), Some(known)) = (inner.get_mut(OWN), known.get(OWN)) {
+                            restore_secrets(inner, known);
+                        }
+                    }
                     (Value::String(text), Some(Value::String(secret)))
                         if KEYS.contains(&key.as_str()) && text == MASK =>
                     {
@@ -64,14 +74,14 @@ mod tests {
         let own = json!({ "Dhcp4": {
             "lease-database": { "type": "mysql", "user": "kea", "password": "x" },
             "control-sockets": [ {}, { "clients": [ { "user": "a", "password": "y" } ] } ],
-            "user-context": { "password": "note" }, "hosts-databases": [ { "password": "" } ] } });
+            "user-context": { "password": "note",
+                              "godwit": { "ddns": { "tsig-keys": [ { "secret": "z" } ] } } },
+            "hosts-databases": [ { "password": "" } ] } });
         let mut configuration = own.clone();
         mask(&mut configuration);
         let text = configuration.to_string();
-        assert!(
-            !text.contains("\"x\"") && !text.contains("\"y\"") && text.contains("note"),
-            "{text}"
-        );
+        assert!(["\"x\"", "\"y\"", "\"z\""].iter().all(|secret| !text.contains(secret)), "{text}");
+        assert!(text.contains("note"), "{text}");
         assert_eq!(configuration["Dhcp4"]["lease-database"]["password"], MASK);
         configuration["Dhcp4"]["valid-lifetime"] = json!(7);
         restore_secrets(&mut configuration, &own);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(crate) const USER: u32 = 1;
 /// First origin number (`origin-id` of `dhcp-disable`) of this server's own high availability
 /// service.
-pub(crate) const HA_LOCAL: u32 = 1000;
+pub const HA_LOCAL: u32 = 1000;
 /// First origin number (`origin-id` of `dhcp-disable`) of high availability partners, and the
 /// number of the older origin `ha-partner`.
 pub(crate) const HA_REMOTE: u32 = 2000;

@@ -5,6 +5,7 @@
 mod common;
 mod core;
 mod fuzz;
+mod host_databases;
 mod hosts;
 mod kea;
 mod leases;

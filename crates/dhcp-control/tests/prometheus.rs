@@ -3,8 +3,11 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use dhcp_control::statistics::{LeaseCounts, PoolCounts, ServerCounts, SubnetCounts};
+use dhcp_control::statistics::{
+    EventCounts, EventListenerCounts, LeaseCounts, PoolCounts, ServerCounts, SubnetCounts,
+};
 use dhcp_control::{IpVersion, Latency, MetricsSnapshot, ProcessFacts, prometheus};
+use dhcp_ha::{HaMetrics, HaState};
 
 fn counts(version: IpVersion) -> ServerCounts {
     let leases =
@@ -28,9 +31,11 @@ fn counts(version: IpVersion) -> ServerCounts {
         outside: leases,
         ..SubnetCounts::default()
     };
+    let listener = EventListenerCounts { name: "webhook", delivered: 9, dropped: 2, backlog: 1 };
     ServerCounts {
         server,
         subnets: vec![subnet, SubnetCounts { id: 8, ..SubnetCounts::default() }],
+        events: EventCounts { listeners: vec![listener], subscribers: 3, cut_off: 4, lost: 5 },
     }
 }
 
@@ -49,6 +54,10 @@ fn page(version: IpVersion) -> String {
         drops: &drops,
         omissions: &omissions,
         host_rows: Some(&[("left-out", 0), ("taken-in-part", 5)]),
+        legal_log: Some(&[("written", 7), ("lost", 0)]),
+        name_changes: Some(&[("sent", 5)]),
+        script_runs: Some(&[("succeeded", 8), ("not-started", 0)]),
+        pair: Some(&PAIR),
         latencies: &latencies,
         lease_file_bytes,
         process: ProcessFacts {
@@ -68,11 +77,58 @@ fn page(version: IpVersion) -> String {
     })
 }
 
+const PAIR: HaMetrics = HaMetrics {
+    state: HaState::PartnerDown,
+    partner: None,
+    entered: [0, 0, 2, 0, 0, 1, 0, 0, 1, 1, 0, 0],
+    silent_s: 61,
+    clock_skew_s: Some(-2),
+    unsent_updates: 17,
+    refused_updates: 5,
+    refused_clients: 3,
+    unacked_clients: 11,
+};
+
+#[test]
+fn a_pair_has_its_states_lag_and_conflicts() {
+    let page = page(IpVersion::V6);
+    for line in [
+        "# TYPE godwit_dhcp6_ha_state gauge",
+        "godwit_dhcp6_ha_state{state=\"partner-down\"} 1",
+        "godwit_dhcp6_ha_state{state=\"hot-standby\"} 0",
+        "godwit_dhcp6_ha_partner_state{state=\"waiting\"} 0",
+        "godwit_dhcp6_ha_state_changes_total{state=\"hot-standby\"} 2",
+        "godwit_dhcp6_ha_heartbeat_age_seconds 61",
+        "godwit_dhcp6_ha_clock_skew_seconds -2",
+        "godwit_dhcp6_ha_unsent_updates 17",
+        "godwit_dhcp6_ha_refused_updates_total 5",
+        "godwit_dhcp6_ha_refused_clients 3",
+        "godwit_dhcp6_ha_unacked_clients 11",
+    ] {
+        assert!(page.lines().any(|other| other == line), "{line}: {page}");
+    }
+}
+
 #[test]
 fn the_size_of_the_lease_file_is_a_gauge() {
     let page = page(IpVersion::V6);
     assert!(page.contains("# TYPE godwit_dhcp6_lease_file_bytes gauge\n"));
     assert!(page.contains("\ngodwit_dhcp6_lease_file_bytes 4711\n"));
+}
+
+#[test]
+fn listeners_of_lease_events_have_their_counts() {
+    let page = page(IpVersion::V6);
+    for line in [
+        "godwit_dhcp6_event_listener_delivered_total{listener=\"webhook\"} 9",
+        "godwit_dhcp6_event_listener_dropped_total{listener=\"webhook\"} 2",
+        "godwit_dhcp6_event_listener_backlog{listener=\"webhook\"} 1",
+        "godwit_dhcp6_event_subscribers 3",
+        "godwit_dhcp6_event_subscribers_cut_off_total 4",
+        "godwit_dhcp6_events_lost_total 5",
+    ] {
+        assert!(page.contains(&format!("\n{line}\n")), "{line}");
+    }
 }
 
 #[test]
@@ -107,6 +163,8 @@ fn kea_s_names_become_labels() {
         "godwit_drops_total{family=\"dhcp4\",reason=\"held-full\"} 0",
         "godwit_omissions_total{family=\"dhcp4\",reason=\"suffix-too-long\"} 2",
         "godwit_host_rows_total{family=\"dhcp4\",reason=\"taken-in-part\"} 5",
+        "godwit_legal_log_total{family=\"dhcp4\",reason=\"written\"} 7",
+        "godwit_script_runs_total{family=\"dhcp4\",reason=\"succeeded\"} 8",
         "godwit_dhcp4_allocation_failures_total 1",
         "godwit_dhcp4_allocation_failure_reasons_total{reason=\"no_pools\"} 1",
         "godwit_dhcp4_lease_reuses_total{kind=\"address\"} 5",
@@ -134,7 +192,6 @@ fn kea_s_names_become_labels() {
 /// Returns promtool's verdict on what it reads from `input`; an error if it cannot be started.
 fn judged(words: &[&str], input: &str) -> std::io::Result<(bool, String)> {
     let mut child = Command::new("promtool")
-        .arg("check")
         .args(words)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -149,7 +206,7 @@ fn judged(words: &[&str], input: &str) -> std::io::Result<(bool, String)> {
 #[test]
 fn prometheus_s_own_tool_finds_nothing_wrong() {
     for version in [IpVersion::V4, IpVersion::V6] {
-        match judged(&["metrics"], &page(version)) {
+        match judged(&["check", "metrics"], &page(version)) {
             Ok(verdict) => assert_eq!(verdict, (true, String::new())),
             Err(why) => {
                 testkit::skip(format_args!("promtool: {why}"));
@@ -182,8 +239,24 @@ fn alert_rules_name_metrics_of_the_page() {
 #[test]
 fn prometheus_s_own_tool_takes_the_alert_rules() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../contrib/prometheus-alerts.yml");
-    match judged(&["rules", file], "") {
+    match judged(&["check", "rules", file], "") {
         Ok((is_good, text)) => assert!(is_good && text.contains("8 rules found"), "{text}"),
+        Err(why) => {
+            testkit::skip(format_args!("promtool: {why}"));
+        }
+    }
+}
+
+#[test]
+fn alerts_fire_for_faults_and_for_nothing_else() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/alerts.test.yml");
+    let tests = std::fs::read_to_string(file).expect("it is part of the tests");
+    let rules = ALERTS.lines().filter_map(|line| line.trim().strip_prefix("- alert: "));
+    for rule in rules {
+        assert!(tests.contains(&format!("alertname=\"{rule}\"")), "{rule} has no test");
+    }
+    match judged(&["test", "rules", file], "") {
+        Ok((is_good, text)) => assert!(is_good && text.contains("SUCCESS"), "{text}"),
         Err(why) => {
             testkit::skip(format_args!("promtool: {why}"));
         }

@@ -2,7 +2,10 @@
 
 use crate::common::Fake;
 use dhcp_control::IpVersion;
-use dhcp_control::statistics::{LeaseCounts, PoolCounts, ServerCounts, Statistics, SubnetCounts};
+use dhcp_control::statistics::{
+    EventCounts, EventListenerCounts, LeaseCounts, PoolCounts, ServerCounts, Statistics,
+    SubnetCounts,
+};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 use serde_json::{Value, json};
@@ -73,7 +76,7 @@ fn commands_about_statistics_answer_as_kea_s() {
 
 /// Returns counts with the number `received`.
 fn counted(received: u64) -> ServerCounts {
-    ServerCounts { server: vec![("pkt4-received", received)], subnets: Vec::new() }
+    ServerCounts { server: vec![("pkt4-received", received)], ..ServerCounts::default() }
 }
 
 fn values(statistics: &Statistics, name: &str) -> Vec<i64> {
@@ -128,7 +131,7 @@ fn subnet(id: u32, assigned: u64, total: u128) -> ServerCounts {
     let leases = LeaseCounts { assigned, declined: 1, ..LeaseCounts::default() };
     let pools = vec![PoolCounts { id: 2, total, leases }; 2];
     let subnet = SubnetCounts { id, pools, outside: leases, ..SubnetCounts::default() };
-    ServerCounts { server: Vec::new(), subnets: vec![subnet] }
+    ServerCounts { subnets: vec![subnet], ..ServerCounts::default() }
 }
 
 #[test]
@@ -161,7 +164,11 @@ fn leased(count: u64) -> ServerCounts {
     let pools = vec![PoolCounts { id: 2, total: 100, leases }];
     let events = vec![("v4-lease-reuses", count)];
     let subnet = SubnetCounts { id: 5, pools, events, ..SubnetCounts::default() };
-    ServerCounts { server: vec![("pkt4-received", count)], subnets: vec![subnet] }
+    ServerCounts {
+        server: vec![("pkt4-received", count)],
+        subnets: vec![subnet],
+        ..ServerCounts::default()
+    }
 }
 
 #[test]
@@ -209,4 +216,19 @@ fn defaults_hold_for_statistics_that_are_new() {
     statistics.reset_all();
     statistics.remove_all();
     assert_eq!(statistics.all(false), json!({}));
+}
+
+#[test]
+fn listeners_of_lease_events_have_statistics_of_the_server() {
+    let listener = EventListenerCounts { name: "webhook", delivered: 9, dropped: 2, backlog: 1 };
+    let events = EventCounts { listeners: vec![listener], ..EventCounts::default() };
+    let mut statistics = Statistics::new(IpVersion::V4);
+    statistics.sample(SECOND, &ServerCounts { events, ..ServerCounts::default() });
+    for (name, value) in [("delivered", 9), ("dropped", 2), ("backlog", 1)] {
+        let name = format!("event-listener[webhook].{name}");
+        assert_eq!(values(&statistics, &name), [value]);
+        assert!(statistics.all(true).get(&name).is_some());
+        assert!(statistics.reset(&name));
+    }
+    assert_eq!(statistics.get("event-listener[other].dropped"), None);
 }

@@ -1,11 +1,11 @@
-//! Names of clients in DHCPv4 and DHCPv6: cleaned, completed and generated (Kea reference §5.9).
-//! The module does not update DNS.
+//! Names of clients in DHCPv4 and DHCPv6: cleaned, completed and generated, and the DNS updates
+//! that the server makes for them (Kea reference §5.9).
 
 use core::fmt::{self, Write};
 use core::net::IpAddr;
 
 use base::host_name::HOST_NAME_MAX;
-use dhcp_config::{NameKeys, ReplaceName};
+use dhcp_config::{NameKeys, NameUpdateKeys, ReplaceName};
 use dhcp_wire::name::read_text;
 
 use crate::name_characters::{NameCharacters, NameOctets};
@@ -25,19 +25,69 @@ pub struct NameTerms {
     pub suffix: Box<str>,
     /// Replacement of characters in the names that the scope's clients send (`hostname-char-set`).
     pub characters: NameCharacters,
+    /// DNS updates that the server makes for the names of the scope.
+    pub updates: UpdateTerms,
+}
+
+/// Settings of a scope for the DNS updates of its clients' names, in compiled form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UpdateTerms {
+    /// True if the server makes updates (`enable-updates` of `dhcp-ddns`, `ddns-send-updates`).
+    pub is_enabled: bool,
+    /// True if the server makes them also for clients that want none (`ddns-override-no-update`).
+    pub overrides_no_update: bool,
+    /// True if the server makes them also for clients that want to make the forward entry
+    /// themselves (`ddns-override-client-update`).
+    pub overrides_client_update: bool,
+}
+
+impl UpdateTerms {
+    fn compile(keys: &NameUpdateKeys, sends_requests: bool) -> Self {
+        Self {
+            is_enabled: sends_requests && keys.sends.unwrap_or(true),
+            overrides_no_update: keys.overrides_no_update.unwrap_or(false),
+            overrides_client_update: keys.overrides_client_update.unwrap_or(false),
+        }
+    }
+
+    /// Returns the updates for a client that sends a Client FQDN option: `requests_entry` is its
+    /// flag S, `declines_entries` its flag N (RFC 4702 §4, RFC 4704 §6).
+    pub(crate) const fn decide(self, requests_entry: bool, declines_entries: bool) -> DnsUpdates {
+        let overrides =
+            if declines_entries { self.overrides_no_update } else { self.overrides_client_update };
+        let forward = self.is_enabled && (requests_entry || overrides);
+        DnsUpdates { forward, reverse: self.is_enabled && (forward || !declines_entries) }
+    }
+
+    /// Returns the updates for a client whose name is in option 12 of DHCPv4, or that sends no
+    /// name.
+    pub(crate) const fn decide_without_fqdn(self) -> DnsUpdates {
+        DnsUpdates { forward: self.is_enabled, reverse: self.is_enabled }
+    }
+}
+
+/// DNS updates that the server makes for a lease.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DnsUpdates {
+    /// True if the server makes the entry from name to address.
+    pub(crate) forward: bool,
+    /// True if the server makes the entry from address to name.
+    pub(crate) reverse: bool,
 }
 
 impl Default for NameTerms {
     fn default() -> Self {
-        Self::compile(&NameKeys::default())
+        Self::compile(&NameKeys::default(), false)
     }
 }
 
 impl NameTerms {
-    /// Compiles the name settings of a scope from its configuration keys.
+    /// Compiles the name settings of a scope from its configuration keys; `sends_requests` is true
+    /// if the server sends name change requests at all.
     #[must_use]
-    pub fn compile(keys: &NameKeys) -> Self {
+    pub fn compile(keys: &NameKeys, sends_requests: bool) -> Self {
         Self {
+            updates: UpdateTerms::compile(&keys.updates, sends_requests),
             replace: keys.replace.unwrap_or_default(),
             generated_prefix: keys.generated_prefix.as_deref().unwrap_or("myhost").into(),
             suffix: keys.qualifying_suffix.as_deref().unwrap_or_default().into(),
@@ -51,9 +101,9 @@ impl NameTerms {
     /// Returns the name settings of a pool in a scope with the settings `outer`; `None` when the
     /// pool has none of its own.
     #[must_use]
-    pub fn for_pool(own: &NameKeys, outer: &NameKeys) -> Option<Box<Self>> {
+    pub fn for_pool(own: &NameKeys, outer: &NameKeys, sends_requests: bool) -> Option<Box<Self>> {
         let has_own = *own != NameKeys::default();
-        has_own.then(|| Box::new(Self::compile(&own.clone().inside(outer))))
+        has_own.then(|| Box::new(Self::compile(&own.clone().inside(outer), sends_requests)))
     }
 
     /// Returns true if a generated name replaces the name that a client sends

@@ -12,7 +12,7 @@ use crate::reason::DropReason;
 use crate::statistic::{DropStatistic, StatisticEvent};
 
 /// Largest number of kinds of messages, replies or refusals that a shard counts by name.
-const KINDS_MAX: usize = 16;
+const KINDS_MAX: usize = 24;
 
 /// Counters of one shard: the shard writes them, any thread may read them.
 #[derive(Debug)]

@@ -16,6 +16,17 @@ pub(crate) fn member<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     }
 }
 
+/// Returns the texts of the elements of the JSON list in `text`, as far as they can be read; none
+/// when `text` is no list.
+pub(crate) fn elements(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text.trim_ascii_start().strip_prefix('[').unwrap_or_default();
+    core::iter::from_fn(move || {
+        let (value, after) = rest.split_at_checked(len_of_value(rest)?)?;
+        rest = after.strip_prefix(',').unwrap_or_default();
+        Some(value.trim_ascii()).filter(|value| !value.is_empty())
+    })
+}
+
 /// Returns the text between the quotes when all of `text` is a JSON string; escapes stay as they
 /// are.
 pub(crate) fn string(text: &str) -> Option<&str> {
@@ -66,6 +77,15 @@ mod tests {
         assert_eq!(member(text, "d"), None);
         assert_eq!(member("{}", "a"), None);
         assert_eq!(member("\"a\"", "a"), None);
+        let items = |text| elements(text).collect::<Vec<_>>();
+        assert_eq!(
+            items(r#" [ 1, [ 2, 3 ] , { "a": [4] } ] "#),
+            ["1", "[ 2, 3 ]", r#"{ "a": [4] }"#]
+        );
+        assert_eq!(
+            (items("[ ]"), items("7"), items("[1"), items("[1, ")),
+            (vec![], vec![], vec![], vec!["1"])
+        );
         assert_eq!(string(r#""x\"y""#), Some(r#"x\"y"#));
         assert_eq!(string("{}"), None);
         assert_eq!(string(r#""x" "#), None);

@@ -6,10 +6,15 @@
 //! 3527, 4361, 5107, 6842; 6422, 6603, 8357, 9915.
 
 mod adaptive;
+pub mod balance;
+pub mod bulk;
 pub mod classify;
+mod client_facts;
 pub mod client_name;
+mod compile;
 pub mod contain;
 pub mod counters;
+pub mod event_gate;
 pub mod events;
 pub mod held_messages;
 mod hex;
@@ -22,6 +27,7 @@ pub mod name_characters;
 pub mod omission;
 pub mod options;
 pub mod outbox;
+mod pair_filter;
 pub mod preference;
 pub mod prefixes;
 pub mod protocol;
@@ -29,19 +35,23 @@ pub mod reason;
 pub mod reclaim;
 pub mod repeat;
 pub mod scope_terms;
+mod settled_gate;
 pub mod shard;
 pub mod snapshot;
 pub mod statistic;
+mod stored_relay;
 pub mod subnet_keys;
 pub mod transaction;
 pub mod v4;
 pub mod v6;
 
 pub use counters::ShardCounters;
+pub use event_gate::EventGate;
 pub use events::EventCounters;
 pub use in_flight::{InFlight, InFlightAdmission};
 pub use interfaces::InterfaceNames;
 pub use omission::Omission;
+pub use pair_filter::{PairClient, PairFilter, PairQuery, PairScopes, PairShare};
 pub use protocol::{MeasuredRequest, Notice, Protocol, ReplySink};
 pub use reason::DropReason;
 pub use shard::{ArrivedDatagram, Shard};

@@ -4,14 +4,16 @@
 use core::fmt::Debug;
 
 use base::{Now, Prefetch};
-use dhcp_lease::{LeaseStore, PoolIndex};
-use dhcp_wire::OptionParsing;
+use dhcp_config::IdentifierKind;
+use dhcp_lease::{LeaseStore, PoolIndex, RecordedIngress};
 
 use crate::counters::ShardCounters;
 use crate::events::SubnetEvents;
-use crate::hosts::{HostCache, HostHashes};
+use crate::hosts::{HostCache, HostHashes, Identifiers};
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::interfaces::InterfaceNames;
+use crate::pair_filter::PairClient;
+use crate::prefixes::SubnetIndex;
 use crate::reason::DropReason;
 use crate::snapshot::{ScopedProtocol, Snapshot};
 use crate::statistic::{DropStatistic, StatisticEvent};
@@ -49,6 +51,17 @@ pub trait Protocol: ScopedProtocol {
     /// Names of the refusals that replies may carry, by which they are counted.
     const REFUSALS: &'static [&'static str];
 
+    /// Returns the part of a message's ingress that events of leases keep.
+    fn recorded_ingress(ingress: Self::Ingress) -> RecordedIngress;
+
+    /// Returns the address for the event of a message that the server has processed without a
+    /// change of a lease, unspecified if the message is about none; `None` if listeners get no
+    /// event of such a message.
+    fn answer_without_lease(
+        message: &Self::Message<'_>,
+        outcome: Result<&WrittenReply<Self::Destination>, NoReply>,
+    ) -> Option<Self::Address>;
+
     /// Parses a datagram as strictly as `snapshot` configures; the error is the index of the reason
     /// in [`Protocol::MALFORMED`].
     ///
@@ -62,12 +75,17 @@ pub trait Protocol: ScopedProtocol {
     /// counts.
     fn malformed_statistic(index: usize) -> (DropStatistic, Option<usize>);
 
-    /// Returns the position of the message's type in [`Protocol::RECEIVED`].
-    fn received_index(message: &Self::Message<'_>) -> usize;
+    /// Returns the position of the message's type in [`Protocol::RECEIVED`]; a type that `snapshot`
+    /// does not serve counts as unknown.
+    fn received_index(snapshot: &Snapshot<Self>, message: &Self::Message<'_>) -> usize;
 
     /// Returns true if the message begins an exchange: under overload, messages that end an
     /// exchange are served first.
     fn begins_exchange(message: &Self::Message<'_>) -> bool;
+
+    /// Returns the client of a message for which one server of a pair is responsible; `None` if
+    /// every server answers it.
+    fn pair_client<'m>(message: &Self::Message<'m>) -> Option<PairClient<'m>>;
 
     /// Returns the keys of the client that sent the message, which must not have two messages in
     /// flight; `None` when the message changes nothing and names no client.
@@ -115,6 +133,29 @@ pub struct LookupGuess {
     pub pool: Option<PoolIndex>,
 }
 
+impl LookupGuess {
+    /// Returns the guess for a message that likely belongs to the subnet that `subnet` finds, and
+    /// in which `octets` finds identifiers by which hosts are looked up. `takes_any`: the client
+    /// wants any address.
+    pub(crate) fn new<'i, F: ScopedProtocol>(
+        snapshot: &Snapshot<F>,
+        takes_any: bool,
+        subnet: impl FnOnce() -> Option<SubnetIndex>,
+        octets: impl Fn(IdentifierKind) -> Option<&'i [u8]>,
+    ) -> Self {
+        let has_hosts = !snapshot.hosts.is_empty();
+        let subnet = if has_hosts || takes_any { subnet() } else { None };
+        let Some(subnet) = subnet else { return Self::default() };
+        let host_hashes = has_hosts.then(|| {
+            let identifiers = Identifiers::new(&snapshot.host_identifiers, octets);
+            let terms = snapshot.subnet(subnet);
+            HostHashes::new(&snapshot.hosts, terms.id, terms.reservation_modes, &identifiers)
+        });
+        let order = snapshot.links.pool_order_from(snapshot.preference.first(subnet));
+        Self { host_hashes, pool: if takes_any { order.first().copied() } else { None } }
+    }
+}
+
 /// Expands to a list of `$len` counter names: those of the `$values`, then `$rest` up to the end.
 macro_rules! names {
     ($values:expr, $len:expr, $rest:literal) => {
@@ -131,12 +172,6 @@ macro_rules! names {
 }
 
 pub(crate) use names;
-
-/// Returns the mode in which DHCP options are parsed: lenient with Kea's `lenient-option-parsing`,
-/// else strict.
-pub(crate) const fn parsing_of(is_lenient: bool) -> OptionParsing {
-    if is_lenient { OptionParsing::Lenient } else { OptionParsing::Strict }
-}
 
 /// Context that a shard lends to the transaction of a message.
 #[derive(Debug)]

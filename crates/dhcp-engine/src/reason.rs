@@ -17,6 +17,13 @@ base::named! {
         Bootp = "bootp",
         /// Disabled service (control command `dhcp-disable`): the server did not read the datagram.
         ServiceDisabled = "service-disabled",
+        /// Client for whom the partner of a pair is responsible (high availability).
+        PartnersClient = "partners-client",
+        /// Lease that the partner of a pair has refused (high availability).
+        PartnerRefused = "partner-refused",
+        /// Message that would change a lease while too many changes wait for listeners that hold
+        /// replies, such as the partner of a pair.
+        ListenersBehind = "listeners-behind",
         /// Client in the class `DROP`.
         Filtered = "filtered",
         /// DHCPDISCOVER by a client in the class `REJECT`.
@@ -51,6 +58,11 @@ base::named! {
         /// ADDR-REG-INFORM of DHCPv6 that does not register one address of its own, or one that is
         /// leased or reserved (RFC 9686 §4.2).
         InvalidRegistration = "invalid-registration",
+        /// Lease query of a requester that is not configured (`requesters` of Kea's hook library
+        /// `libdhcp_lease_query.so`).
+        LeaseQueryRefused = "lease-query-refused",
+        /// Lease query that does not make one query, or lacks what every query has.
+        MalformedLeaseQuery = "malformed-lease-query",
         /// DHCPv6 message that a client sent to one of the server's own addresses instead of the
         /// multicast address.
         UnicastFromClient = "unicast-from-client",
@@ -118,11 +130,13 @@ impl DropReason {
             | Self::RepeatedIdentity
             | Self::UnexpectedAssociation
             | Self::InvalidRegistration
+            | Self::MalformedLeaseQuery
             | Self::UnicastFromClient
             | Self::NothingToConfirm => Some(DropStatistic::RfcViolation),
             Self::ServiceDisabled => Some(DropStatistic::ServiceDisabled),
-            Self::Filtered => Some(DropStatistic::AdminFiltered),
+            Self::Filtered | Self::LeaseQueryRefused => Some(DropStatistic::AdminFiltered),
             Self::Rejected
+            | Self::PartnersClient
             | Self::NoSubnet
             | Self::NoOwnAddress
             | Self::UnknownClient
@@ -135,13 +149,14 @@ impl DropReason {
             | Self::StoreFailed
             | Self::GateDeadline
             | Self::LeasedElsewhere
+            | Self::PartnerRefused
             | Self::LeaseRefused
             | Self::HostsUnavailable
             | Self::ReplyTooLarge
             | Self::InternalError => Some(DropStatistic::ProcessingFailed),
             Self::ClientChoseOtherServer => Some(DropStatistic::NotForUs),
             Self::DuplicateInFlight => Some(DropStatistic::Duplicate),
-            Self::HeldFull | Self::OutboxFull | Self::WaitedTooLong => {
+            Self::HeldFull | Self::ListenersBehind | Self::OutboxFull | Self::WaitedTooLong => {
                 Some(DropStatistic::QueueFull)
             }
         }

@@ -31,13 +31,3 @@ impl<C: OptionCode> ScopeTerms<C> {
         }
     }
 }
-
-/// Returns the names of the client classes that a scope refers to, for [`Classes::compile`].
-pub fn referred_class_names<'s, C>(
-    guards: &'s ClassGuards,
-    options: &'s [OptionData<C>],
-) -> impl Iterator<Item = &'s str> {
-    let guards = guards.required.iter().chain(&guards.additional);
-    let tags = options.iter().flat_map(|option| &option.client_classes);
-    guards.chain(tags).map(String::as_str)
-}

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use base::prefetch::no_prefetch;
 use base::time::NS_PER_MS;
 use base::{Now, Prefetch};
-use dhcp_lease::{ExpectedSlot, LeaseStore, SweepCounts};
+use dhcp_lease::{Answer, ExchangeOwner, ExchangeRecord, ExpectedSlot, LeaseStore, SweepCounts};
 
 use crate::contain::run_contained;
 use crate::counters::ShardCounters;
+use crate::event_gate::EventGate;
 use crate::events::SubnetEvents;
 pub use crate::held_messages::HELD_CAPACITY;
 use crate::held_messages::{HeldMessage, HeldMessages, WaitsFor};
@@ -20,10 +21,12 @@ use crate::hosts::HostCache;
 use crate::in_flight::{ClientKeys, InFlight, InFlightAdmission};
 use crate::interfaces::InterfaceNames;
 use crate::outbox::{Envelope, Outbox};
+use crate::pair_filter::{PairFilter, PairShare};
 use crate::protocol::{
     LookupGuess, MeasuredRequest, Notice, Protocol, ReplySink, ServeContext, WrittenReply,
 };
 use crate::reason::DropReason;
+use crate::settled_gate::SettledGate;
 use crate::snapshot::Snapshot;
 use crate::transaction::NoReply;
 
@@ -40,6 +43,9 @@ pub const HELD_DEADLINE_NS: u64 = 2_000 * NS_PER_MS;
 /// Number of messages that a shard reads before it serves the first of them, so that the memory
 /// that they need is being fetched: about as many fetches as memory can do at a time.
 const GROUP_SIZE: usize = 8;
+/// Number of events that may wait for listeners that hold replies, in addition to those that the
+/// feed has already.
+const WAITING_EVENTS_MAX: usize = 65_536;
 
 /// Datagram that the kernel received, with its time and its ingress.
 #[derive(Clone, Copy, Debug)]
@@ -96,9 +102,15 @@ pub struct Shard<P: Protocol, S> {
     scratch: Box<[u8]>,
     subnet_events: Arc<SubnetEvents>,
     is_disabled: bool,
+    /// True while no further change of a lease may wait for the listeners.
+    has_full_listeners: bool,
     drop_before_ns: u64,
     hosts: HostCache<P>,
     prefetch: Prefetch,
+    /// Gate that replies wait for, in addition to their rows.
+    event_gate: Arc<EventGate>,
+    /// Filter of the messages for which the partner of a pair is responsible.
+    pair_filter: Arc<PairFilter>,
 }
 
 impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
@@ -123,10 +135,28 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             work: Box::default(),
             scratch: vec![0; P::REPLY_LEN_MAX].into(),
             is_disabled: false,
+            has_full_listeners: false,
             drop_before_ns: 0,
             hosts: HostCache::default(),
             prefetch: no_prefetch,
+            event_gate: Arc::default(),
+            pair_filter: Arc::default(),
         }
+    }
+
+    /// Makes replies wait for `gate` in addition to their rows. The default is a gate that is open.
+    pub fn set_event_gate(&mut self, gate: Arc<EventGate>) {
+        self.event_gate = gate;
+    }
+
+    /// Makes the shard serve the clients that `filter` leaves to it. The default is all clients.
+    pub fn set_pair_filter(&mut self, filter: Arc<PairFilter>) {
+        self.pair_filter = filter;
+    }
+
+    /// Returns the highest epoch whose replies may leave.
+    fn passed_epoch(&self) -> u64 {
+        self.store.settled_epoch().min(self.event_gate.passed())
     }
 
     /// Sets the function by which the shard prefetches memory. The default does nothing.
@@ -172,6 +202,14 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.is_disabled = is_disabled;
     }
 
+    /// Records that `count` events of leases wait for their listeners. If listeners hold replies
+    /// and these are too many, the shard drops messages that may change leases: their replies would
+    /// wait in vain, and the events would fill the memory.
+    pub fn set_waiting_events(&mut self, count: usize) {
+        let holds_replies = self.event_gate.passed() != u64::MAX;
+        self.has_full_listeners = holds_replies && count > WAITING_EVENTS_MAX;
+    }
+
     /// Drops, from now on, unread messages that arrived before `mono_ns`: when requests arrive
     /// faster than the server replies, a later message is the better one to serve. The default is
     /// 0, with which no message is too old.
@@ -196,6 +234,12 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.outbox.is_empty() && self.held_messages.is_empty()
+    }
+
+    /// Returns true if a message is held, whose transaction goes on later.
+    #[must_use]
+    pub fn has_held_messages(&self) -> bool {
+        !self.held_messages.is_empty()
     }
 
     /// Processes one received datagram. The reply, if any, is transmitted now or when its lease row
@@ -303,7 +347,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         transmit: &impl ReplySink<P>,
     ) -> Option<Read<'m, P>> {
         let ArrivedDatagram { since_ns, octets, ingress } = datagram;
-        if self.is_disabled {
+        let share = self.pair_filter.share();
+        if self.is_disabled || share == PairShare::Closed {
             self.drop_unread(DropReason::ServiceDisabled, octets, ingress, transmit);
             return None;
         }
@@ -320,8 +365,19 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             }
         };
         report(transmit, Notice::Received, octets, ingress);
-        let request = MeasuredRequest { kind: P::received_index(&message), since_ns, number: 0 };
+        let kind = P::received_index(self.snapshot(), &message);
+        let request = MeasuredRequest { kind, since_ns, number: 0 };
         self.counters.count_received(request.kind);
+        if let PairShare::Part(scopes) = share
+            && let Some(client) = P::pair_client(&message)
+            && !scopes.serves(&client)
+        {
+            if scopes.is_observed {
+                self.pair_filter.record(&client);
+            }
+            self.drop_unread(DropReason::PartnersClient, octets, ingress, transmit);
+            return None;
+        }
         let keys = P::client(&self.in_flight, &message);
         if let Ok(Some(keys)) = keys {
             self.in_flight.prefetch(keys, self.prefetch);
@@ -341,6 +397,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             Ok(keys) => keys,
             Err(reason) => return self.drop_unread(reason, octets, ingress, transmit),
         };
+        if self.has_full_listeners && keys.is_some() {
+            return self.drop_unread(DropReason::ListenersBehind, octets, ingress, transmit);
+        }
         match keys.map_or(InFlightAdmission::Entered, |keys| self.in_flight.enter(keys)) {
             InFlightAdmission::Entered => {
                 let entered = EnteredMessage { keys, ingress, request, since_ns: now.mono_ns };
@@ -431,6 +490,10 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         // The table that the transaction reads reflects the refusals up to this epoch.
         let settled = self.store.settled_epoch();
         self.store.begin_message(request.number);
+        let exchange = self.store.is_recording_exchanges().then(ExchangeOwner::default);
+        if let Some(exchange) = &exchange {
+            self.store.set_exchange(Some(exchange.cell()));
+        }
         self.hosts.begin(now);
         let context = ServeContext {
             store: &mut self.store,
@@ -444,6 +507,14 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.served = keys;
         let served = P::serve(now, &snapshot, message, ingress, context);
         self.snapshot = Some(snapshot);
+        if let Some(exchange) = exchange {
+            self.store.set_exchange(None);
+            if !exchange.is_used() && self.store.is_recording_answers() {
+                self.record_answer(now, &exchange, message, &served);
+            }
+            let reply_len = served.as_ref().map_or(0, |reply| reply.len);
+            self.complete(exchange, now, octets, reply_len, ingress);
+        }
         match served {
             Ok(reply) => {
                 self.reply(now, reply, settled, entered, transmit);
@@ -466,6 +537,45 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             }
         }
         self.served = None;
+    }
+
+    /// Records that the server has processed `message` without a change of a lease, if that is of
+    /// interest. No other event of the exchange says more.
+    fn record_answer(
+        &mut self,
+        now: Now,
+        exchange: &ExchangeOwner,
+        message: &P::Message<'_>,
+        served: &Result<WrittenReply<P::Destination>, NoReply>,
+    ) {
+        let gate_epoch = served.as_ref().map_or(0, |reply| reply.gate_epoch);
+        if let Some(address) = P::answer_without_lease(message, served.as_ref().map_err(|&e| e)) {
+            let row_epoch = gate_epoch.max(self.store.settled_epoch());
+            self.store.set_exchange(Some(exchange.cell()));
+            self.store.record_answer(now, &Answer { address, lease: None, row_epoch });
+            self.store.set_exchange(None);
+        }
+    }
+
+    /// Completes the exchange of recorded events with the message `octets`, and with the reply in
+    /// the shard's buffer.
+    fn complete(
+        &mut self,
+        exchange: ExchangeOwner,
+        now: Now,
+        octets: &[u8],
+        reply_len: usize,
+        ingress: P::Ingress,
+    ) {
+        if exchange.is_used() {
+            let record = ExchangeRecord {
+                message: octets.into(),
+                reply: self.scratch[..reply_len].into(),
+                ingress: P::recorded_ingress(ingress),
+                wall_us: now.wall_us,
+            };
+            exchange.complete(record, self.store.take_event_order());
+        }
     }
 
     /// Holds a message whose client is in flight, unless the message waits for hosts and the last
@@ -511,7 +621,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         let WrittenReply { len, destination, kind, gate_epoch } = reply;
         let octets = &self.scratch[..len];
         let envelope = Envelope { destination, ingress, keys, request, kind };
-        if gate_epoch > self.store.settled_epoch() {
+        if gate_epoch > self.passed_epoch() {
             if !self.outbox.push(gate_epoch, now.mono_ns, envelope, octets) {
                 self.finish_dropped(keys, DropReason::OutboxFull);
                 report(transmit, Notice::Dropped(DropReason::OutboxFull), octets, ingress);
@@ -520,15 +630,17 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         }
         // Refusals since then do not concern a reply that depends only on earlier epochs.
         let epoch = if gate_epoch > settled { gate_epoch } else { 0 };
-        transmit_settled_reply(&self.store, &self.counters, epoch, &envelope, octets, transmit);
+        let gate = SettledGate { store: &self.store, gate: &self.event_gate, epoch };
+        gate.transmit(&self.counters, &envelope, octets, transmit);
         leave(&self.in_flight, keys);
     }
 
     fn release(&mut self, transmit: &mut impl ReplySink<P>) {
-        let settled = self.store.settled_epoch();
+        let settled = self.passed_epoch();
         let (in_flight, counters, store) = (&*self.in_flight, &self.counters, &self.store);
+        let gate = &*self.event_gate;
         self.outbox.release(settled, |epoch, reply, octets| {
-            transmit_settled_reply(store, counters, epoch, &reply, octets, transmit);
+            SettledGate { store, gate, epoch }.transmit(counters, &reply, octets, transmit);
             leave(in_flight, reply.keys);
         });
     }
@@ -568,37 +680,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
     }
 }
 
-/// Sends a reply whose row epoch `epoch` has settled (its lease rows are durable), unless the
-/// database refused its lease.
-fn transmit_settled_reply<P: Protocol, S: LeaseStore<P>>(
-    store: &S,
-    counters: &ShardCounters<P>,
-    epoch: u64,
-    reply: &Envelope<P::Destination, P::Ingress>,
-    octets: &[u8],
-    transmit: &mut impl ReplySink<P>,
-) {
-    let Envelope { destination, ingress, request, kind, .. } = *reply;
-    let dropped = if epoch > 0 && store.is_refused(epoch, octets) {
-        if store.is_refused_for_data(epoch, octets) {
-            DropReason::LeaseRefused
-        } else {
-            DropReason::LeasedElsewhere
-        }
-    } else if transmit.transmit(destination, ingress, octets) {
-        transmit.on_transmitted(request);
-        counters.count_sent(kind);
-        return report(transmit, Notice::Sent { destination, request }, octets, ingress);
-    } else {
-        DropReason::SendFailed
-    };
-    counters.count_dropped(dropped);
-    report(transmit, Notice::Dropped(dropped), octets, ingress);
-}
-
 /// Reports the outcome of one message to `transmit`, if it is listening.
 #[inline]
-fn report<P: Protocol>(
+pub(crate) fn report<P: Protocol>(
     transmit: &impl ReplySink<P>,
     notice: Notice<P::Destination>,
     octets: &[u8],

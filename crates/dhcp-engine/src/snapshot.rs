@@ -5,15 +5,15 @@ use core::fmt::Debug;
 use std::sync::Arc;
 
 use base::AddressBits;
-use dhcp_config::{IdentifierKind, ReservationModes, v4::Lifetime};
+use dhcp_config::{ConfigTypes, IdentifierKind, Lifetime, ReservationModes};
 use dhcp_lease::PoolIndex;
 use dhcp_wire::OptionParsing;
 
-use crate::classify::{ClassIndex, ClassSet, Classes};
+use crate::classify::{ClassIndex, ClassSet, Classes, StringProgram};
 use crate::client_name::NameTerms;
 use crate::hosts::{HostTerms, Hosts, ReservationProtocol};
 use crate::links::Links;
-use crate::options::ScopeOptions;
+use crate::options::{OptionCode, ScopeOptions};
 use crate::preference::Preference;
 use crate::prefixes::{PrefixTable, SubnetIndex};
 use crate::repeat::RepeatPolicy;
@@ -21,15 +21,26 @@ use crate::scope_terms::ScopeTerms;
 use crate::subnet_keys::SubnetKeys;
 
 /// Address family with its own settings of a configuration: DHCPv4 or DHCPv6.
-pub trait ScopedProtocol: ReservationProtocol {
+pub trait ScopedProtocol:
+    ConfigTypes<OptionCode: OptionCode>
+    + ReservationProtocol<
+        Place = <Self as ConfigTypes>::IpAddress,
+        Code = <Self as ConfigTypes>::OptionCode,
+        Configured = <Self as ConfigTypes>::OwnReserved,
+    >
+{
     /// Type of an address as a number.
-    type Bits: AddressBits + From<Self::Place> + Debug + Send + Sync + 'static;
+    type Bits: AddressBits + From<Self::Place> + Into<u128> + Debug + Send + Sync + 'static;
     /// Type of the settings that only this family's configurations have.
     type SnapshotTerms: Debug + Send + Sync + 'static;
     /// Type of the settings that only this family's subnets have.
     type SubnetTerms: Debug + Send + Sync + 'static;
     /// Type of the terms that a client class sets for its members.
     type ClassTerms: Debug + Send + Sync + 'static;
+
+    /// True if no hosts in the other subnets of a shared network count for a client whose selected
+    /// subnet counts no reservations, as in Kea's DHCPv4 server.
+    const SELECTED_SUBNET_DECIDES: bool;
 }
 
 /// Compiled configuration of DHCPv4 or DHCPv6.
@@ -37,6 +48,8 @@ pub trait ScopedProtocol: ReservationProtocol {
 pub struct Snapshot<F: ScopedProtocol> {
     /// Settings that only this family has.
     pub own: F::SnapshotTerms,
+    /// Settings of Kea's flex-id hook for identifiers of clients.
+    pub flex_id: FlexIdTerms,
     /// Options that the global scope sets.
     pub options: ScopeOptions<F::Code>,
     /// Client classes of the configuration, compiled.
@@ -68,10 +81,28 @@ pub struct Snapshot<F: ScopedProtocol> {
     pub(crate) by_prefix: PrefixTable<F::Bits>,
     pub(crate) by_relay: SubnetKeys<F::Place>,
     pub(crate) by_interface: SubnetKeys<Box<str>>,
+    pub(crate) by_interface_id: SubnetKeys<Box<[u8]>>,
     /// Links with their pools of addresses.
     pub(crate) links: Links<F::Bits>,
     pub(crate) pools: Arc<F::PoolSet>,
     pub(crate) pool_terms: Vec<PoolTerms<F::Code>>,
+}
+
+/// Settings of Kea's flex-id hook, compiled.
+#[derive(Debug, Default)]
+pub struct FlexIdTerms {
+    /// Expression that makes the flexible identifier of a message (`identifier-expression`); `None`
+    /// when the hook is not active.
+    pub program: Option<StringProgram>,
+    /// True if the flexible identifier replaces the client identifier, in DHCPv6 the DUID, under
+    /// which leases are stored (`replace-client-id`).
+    pub replaces_client_id: bool,
+    /// True if DHCPv4 client identifiers that the hook makes look like those that hold a DUID
+    /// (`cid-as-rfc4361-duid`).
+    pub is_like_a_duid: bool,
+    /// True if an identity association of DHCPv6 that is the only one of its kind counts as IAID 0
+    /// (`ignore-iaid`).
+    pub ignores_iaid: bool,
 }
 
 /// Subnet of the configuration with all data that replies in it need.
@@ -218,6 +249,16 @@ impl<F: ScopedProtocol> Snapshot<F> {
         admits: impl Fn(SubnetIndex) -> bool,
     ) -> Option<SubnetIndex> {
         self.by_interface.find_where(name, admits)
+    }
+
+    /// Returns the first subnet, of those that `admits` accepts, whose configured `interface-id` is
+    /// `id`, by which DHCPv6 relay agents name the interface towards the client.
+    pub fn subnet_by_interface_id(
+        &self,
+        id: &[u8],
+        admits: impl Fn(SubnetIndex) -> bool,
+    ) -> Option<SubnetIndex> {
+        self.by_interface_id.find_where(id, admits)
     }
 
     /// Returns the subnets that share a link with `first`, beginning with `first` itself.

@@ -47,12 +47,12 @@ fn can_count() -> bool {
     is_there || testkit::skip("valgrind (Debian package valgrind) is missing")
 }
 
-fn check(family: &str) {
+fn check(family: &str, name: &str) {
     if !can_count() {
         return;
     }
-    let feature = format!("{family} plain");
-    let (counted, stated) = (counted(family, "plain"), stated(&feature));
+    let feature = format!("{family} {name}");
+    let (counted, stated) = (counted(family, name), stated(&feature));
     println!("{feature}: {counted:.0} instructions, stated {stated:.0}");
     assert!(
         counted <= stated * TOLERATED,
@@ -64,10 +64,20 @@ fn check(family: &str) {
 
 #[test]
 fn a_dora_takes_no_more_instructions_than_stated() {
-    check("v4");
+    check("v4", "plain");
 }
 
 #[test]
 fn a_sarr_takes_no_more_instructions_than_stated() {
-    check("v6");
+    check("v6", "plain");
+}
+
+#[test]
+fn a_dora_with_a_listener_of_lease_events_takes_no_more_instructions_than_stated() {
+    check("v4", "lease events counted");
+}
+
+#[test]
+fn a_sarr_with_a_listener_of_lease_events_takes_no_more_instructions_than_stated() {
+    check("v6", "lease events counted");
 }

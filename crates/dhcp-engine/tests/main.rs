@@ -9,6 +9,7 @@ mod counterparts;
 mod elsewhere;
 mod hosts;
 mod instructions;
+mod lease_query;
 mod option_choice;
 mod overload;
 mod panics;

@@ -2,8 +2,10 @@
 //! their counts under Kea's names (reference §3.6).
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 
 use crate::common::v4::{Dhcp4MessageBuilder, RELAY, SERVER, SMALL, Server, kind};
+use dhcp_engine::EventGate;
 use dhcp_engine::v4::{Destination, DropReason, Ingress};
 use dhcp_lease::{HardwareAddress, INFINITE_LIFETIME_S, LeaseState};
 use dhcp_wire::v4::{Message, MessageType, option, relay};
@@ -401,6 +403,23 @@ fn a_subnet_without_pools_fails_in_its_own_way() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn no_lease_changes_while_too_many_events_wait_for_their_listeners() {
+    let mut server = Server::new(SMALL);
+    server.shards[0].set_waiting_events(usize::MAX);
+    // No listener holds replies.
+    server.lease(1);
+    let gate = Arc::new(EventGate::default());
+    gate.pass(u64::MAX - 1);
+    server.shards[0].set_event_gate(gate);
+    server.shards[0].set_waiting_events(usize::MAX);
+    server.tell(&discover(2));
+    assert_eq!(server.dropped(DropReason::ListenersBehind), 1);
+    assert_eq!(statistic(&server, "pkt4-queue-full"), 1);
+    server.shards[0].set_waiting_events(0);
+    server.lease(2);
 }
 
 #[test]

@@ -323,6 +323,31 @@ fn an_unsettled_release_is_not_free() {
     assert_eq!(kind(&ack), Some(MessageType::Ack));
 }
 
+/// Sends a RELEASE of the only address of a pool, then `message` of the same client before the
+/// release is durable. Returns the kind and address of the reply.
+fn reply_while_releasing(message: &[u8]) -> (Option<MessageType>, Ipv4Addr) {
+    let mut server = Server::new(&SMALL.replace("10.0.0.10 - 10.0.0.13", "10.0.0.10/32"));
+    server.lease(1);
+    server.auto_settle = false;
+    server
+        .tell(&Dhcp4MessageBuilder::new(MessageType::Release, 1).from(address(10)).server(SERVER));
+    server.pass_s(1);
+    assert!(server.send_to(0, message).is_empty());
+    let mut sink = Sink::default();
+    server.settle(&mut sink);
+    server.settle(&mut sink);
+    assert_eq!(sink.0.len(), 1);
+    (kind(&sink.0[0].1), Message::parse(&sink.0[0].1).unwrap().yiaddr())
+}
+
+#[test]
+fn a_client_gets_the_address_again_that_it_has_just_released() {
+    let offer = reply_while_releasing(&discover(1).octets());
+    assert_eq!(offer, (Some(MessageType::Offer), address(10)));
+    let any = reply_while_releasing(&request(1).octets());
+    assert_eq!(any.1, address(10));
+}
+
 #[test]
 fn a_client_is_in_flight_across_shards() {
     let mut server = Server::with_shards(SMALL, 2);

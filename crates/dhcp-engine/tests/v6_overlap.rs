@@ -84,10 +84,13 @@ fn a_lease_of_another_length_keeps_its_prefix_after_a_reload() {
     assert_eq!(delegated(&mut server, 3, Some(part)), Some(prefix("2001:db8:c000::", 34)));
     assert_eq!(delegated(&mut server, 4, Some(part)), None);
     check(&server);
-    // The client of the old prefix loses it with its next message, and its parts are free.
+    // The client of the old prefix keeps it, as in Kea, until it gives it up.
     let old = ("2001:db8::".parse().expect("an address"), 33);
     let reply = server.ask(&Dhcp6MessageBuilder::new(MessageType::Renew, 1).for_us().pd(1, &[old]));
-    assert!(reply.ias[0].leased.iter().all(|&(.., valid_s)| valid_s == 0), "{reply:?}");
+    assert_eq!(reply.ias[0].leased, [(old.0, 33, 3000, 4000)], "{reply:?}");
+    assert_eq!(delegated(&mut server, 4, Some(part)), None);
+    check(&server);
+    server.ask(&Dhcp6MessageBuilder::new(MessageType::Release, 1).for_us().pd(1, &[old]));
     server.pass_s(1);
     assert_eq!(delegated(&mut server, 4, Some(part)), Some(part));
     check(&server);

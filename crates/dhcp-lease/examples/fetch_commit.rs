@@ -74,6 +74,7 @@ fn identity(number: u32, client_id: &mut [u8; 7]) -> Identity<'_> {
         hardware: HardwareAddress::new(1, &client_id[1..]),
         client_id: Some(client_id),
         match_client_id: true,
+        hardware_only_subnets: &[],
     }
 }
 

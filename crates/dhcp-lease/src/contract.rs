@@ -8,11 +8,14 @@
 //! slot whose epoch is not settled takes no other change.
 
 use core::hash::BuildHasher;
+use std::sync::Arc;
 
 use base::{Now, Prefetch};
 use foldhash::fast::FixedState;
 
+use crate::event::{Answer, ExchangeCell};
 use crate::family::{Family, PoolIndex};
+use crate::identity::ClientKey;
 use crate::lease::{Lease, LeaseState, LeaseTerms, expires_s};
 
 /// Use of the slot of an address or prefix.
@@ -334,6 +337,15 @@ pub enum ExpectedSlot<'e, F: Family> {
     Candidate(&'e F::PoolSet, PoolIndex),
 }
 
+/// Search for whole leases, in any state, as a lease query needs them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseSearch<'a, F: Family> {
+    /// Search for the lease of this address or prefix.
+    Address(F::Address),
+    /// Search for the leases of the client with this identifier.
+    Client(ClientKey<'a>),
+}
+
 /// Handle of one shard on a store of `F`'s leases. All shards share the leases of a store. No
 /// method has a default: a store that wraps another one has to forward each of them.
 pub trait LeaseStore<F: Family> {
@@ -343,6 +355,23 @@ pub trait LeaseStore<F: Family> {
     /// Announces to the store that a transaction for message `number` begins, for the first time or
     /// again after a wait: facts already read for it need not be read again.
     fn begin_message(&mut self, number: u64);
+
+    /// Makes `exchange` the exchange that recorded events of later commits refer to; `None` for
+    /// none.
+    fn set_exchange(&mut self, exchange: Option<&Arc<ExchangeCell>>);
+
+    /// Returns true if the lease table records events with their exchanges, so that transactions
+    /// need one.
+    fn is_recording_exchanges(&self) -> bool;
+
+    /// Returns true if the lease table records answers that change no lease also.
+    fn is_recording_answers(&self) -> bool;
+
+    /// Records `answer` as an event of the present exchange, if the lease table records answers.
+    fn record_answer(&mut self, now: Now, answer: &Answer<'_, F>);
+
+    /// Returns the position of the end of an exchange among the lease table's events.
+    fn take_event_order(&self) -> u64;
 
     /// Announces to the store that a message of the client `identity`, if known, is about to be
     /// served, at most once per message: the store may prefetch what the message will need.
@@ -362,6 +391,10 @@ pub trait LeaseStore<F: Family> {
         identity: &F::Identity<'_>,
         target: &mut String,
     ) -> bool;
+
+    /// Appends the leases that `search` finds, ascending by address, to `leases`. Returns the epoch
+    /// of their newest row, which must be settled before a reply may tell of them; 0 without rows.
+    fn find_leases(&mut self, search: LeaseSearch<'_, F>, leases: &mut Vec<Lease<F>>) -> u64;
 
     /// Applies all `changes` of slots or none (at most [`CHANGES_MAX`], distinct addresses), each
     /// only if its slot still has the expected version and no unsettled row.

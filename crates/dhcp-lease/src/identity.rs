@@ -133,16 +133,30 @@ pub struct Identity<'a> {
     /// False if the server distinguishes clients by hardware address only (Kea's
     /// `match-client-id`); it still stores the client identifier.
     pub match_client_id: bool,
+    /// Numbers of the subnets in which hardware addresses alone identify clients although
+    /// `match_client_id` is true: those of a shared network that has subnets of both kinds.
+    pub hardware_only_subnets: &'a [u32],
 }
 
 impl Identity<'_> {
-    /// Returns true if a lease stored under `hardware` and `client_id` belongs to this client. When
-    /// both sides have a client identifier, the identifiers alone decide; otherwise the hardware
-    /// address does (RFC 2131 §4.2, Kea reference §5.3).
+    fn counts_client_id_in(&self, subnet_id: u32) -> bool {
+        let is_hardware_only = || self.hardware_only_subnets.contains(&subnet_id);
+        self.match_client_id && (self.hardware_only_subnets.is_empty() || !is_hardware_only())
+    }
+
+    /// Returns true if a lease of the subnet `subnet_id`, stored under `hardware` and `client_id`,
+    /// belongs to this client. When both sides have a client identifier and it counts in that
+    /// subnet, the identifiers alone decide; otherwise the hardware address does (RFC 2131 §4.2,
+    /// Kea reference §5.3).
     #[must_use]
-    pub fn owns(&self, hardware: &HardwareAddress, client_id: Option<&[u8]>) -> bool {
-        match (self.match_client_id, self.client_id, client_id) {
-            (true, Some(mine), Some(theirs)) => mine == theirs,
+    pub fn owns(
+        &self,
+        subnet_id: u32,
+        hardware: &HardwareAddress,
+        client_id: Option<&[u8]>,
+    ) -> bool {
+        match (self.client_id, client_id) {
+            (Some(mine), Some(theirs)) if self.counts_client_id_in(subnet_id) => mine == theirs,
             _ => !self.hardware.is_empty() && self.hardware == *hardware,
         }
     }
@@ -167,13 +181,20 @@ mod tests {
     fn client_identifiers_decide_when_both_sides_have_one() {
         let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, 1]);
         let other = HardwareAddress::new(1, &[2, 0, 0, 0, 0, 2]);
-        let asking = Identity { hardware, client_id: Some(b"a"), match_client_id: true };
-        assert!(asking.owns(&other, Some(b"a")));
-        assert!(!asking.owns(&hardware, Some(b"b")));
-        assert!(asking.owns(&hardware, None));
+        let asking = Identity {
+            hardware,
+            client_id: Some(b"a"),
+            match_client_id: true,
+            hardware_only_subnets: &[7],
+        };
+        assert!(asking.owns(1, &other, Some(b"a")));
+        assert!(!asking.owns(1, &hardware, Some(b"b")));
+        assert!(asking.owns(1, &hardware, None));
+        assert!(!asking.owns(7, &other, Some(b"a")));
+        assert!(asking.owns(7, &hardware, Some(b"b")));
         let by_hardware = Identity { match_client_id: false, ..asking };
-        assert!(by_hardware.owns(&hardware, Some(b"b")));
-        assert!(!by_hardware.owns(&other, Some(b"a")));
+        assert!(by_hardware.owns(1, &hardware, Some(b"b")));
+        assert!(!by_hardware.owns(1, &other, Some(b"a")));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 pub mod contract;
 pub mod contract_suite;
+pub mod event;
 pub mod family;
 pub mod identity;
 pub mod lease;
@@ -22,18 +23,25 @@ pub mod v6;
 
 pub use base::HostName;
 pub use contract::{
-    CHANGES_MAX, CLIENT_SLOTS_MAX, CommitRefusal, ExpectedSlot, FETCHED_ADDRESSES_MAX, LeaseStore,
-    PutMode, PutRefusal, Receipt, SlotOccupancy, SlotOwner, SweepCounts, TextView, text_hash,
+    CHANGES_MAX, CLIENT_SLOTS_MAX, CommitRefusal, ExpectedSlot, FETCHED_ADDRESSES_MAX, LeaseSearch,
+    LeaseStore, PutMode, PutRefusal, Receipt, SlotOccupancy, SlotOwner, SweepCounts, TextView,
+    text_hash,
+};
+pub use event::{
+    Answer, AnsweredLease, ExchangeCell, ExchangeOwner, ExchangeRecord, LeaseEventKind,
+    RecordedEvent, RecordedIngress,
 };
 pub use family::{Family, PoolIndex};
 pub use identity::{ClientId, ClientKey, HardwareAddress, Identity};
 pub use lease::{INFINITE_LIFETIME_S, Lease, LeaseState, LeaseTerms, RowView};
-pub use pool::{Allocator, PoolSet};
+pub use pool::{Allocator, PoolSet, PoolSpec};
 pub use store::{MemoryStore, TableShard};
 pub use table::clock::{ClockStart, ClockStep};
 pub use table::commit_epochs::CommitEpochs;
 pub use table::cycle::ReclaimLimits;
+pub use table::events::EventOverflow;
 pub use table::expiry::Expiry;
+pub use table::leases_before::TableCursor;
 pub use table::memory::TableMemory;
 pub use table::sweep_request::Sweep;
 pub use table::table_family::TableFamily;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use base::Firsts;
 
 use crate::contract::{SlotOccupancy, SlotView};
-use crate::family::PoolIndex;
+use crate::family::{Family, PoolIndex};
 use crate::table::order::FreeQueue;
 use crate::table::table_family::{SlotNumberMap, TableFamily};
 use crate::table::tally::PoolTally;
@@ -32,10 +32,33 @@ pub enum Allocator {
     FreeLeaseQueue,
 }
 
+/// Pool as configured: a range of addresses, or of delegated prefixes of one length, to lease from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSpec<F: Family> {
+    /// `id` of the subnet that the pool belongs to.
+    pub subnet_id: u32,
+    /// `pool-id` of the pool in the configuration, 0 when it has none.
+    pub pool_id: u32,
+    /// Rule that chooses the next free address or prefix of the pool.
+    pub allocator: Allocator,
+    /// First address, or first prefix, of the pool.
+    pub first: F::Address,
+    /// Last address, or last prefix, of the pool, included; of the kind and length of the first.
+    pub last: F::Address,
+}
+
+impl<F: Family> PoolSpec<F> {
+    /// Returns true if `address` belongs to the pool.
+    #[must_use]
+    pub fn contains(&self, address: F::Address) -> bool {
+        self.first <= address && address <= self.last
+    }
+}
+
 /// Pools of one configuration snapshot, in its order, each with the position at which the search
 /// for its next address starts.
 pub struct PoolSet<F: TableFamily> {
-    specs: Vec<F::Spec>,
+    specs: Vec<PoolSpec<F>>,
     runs: Vec<<F::SlotNumbers as SlotNumberMap<F>>::Run>,
     /// First address of each pool, ascending.
     firsts: Firsts<F::Address>,
@@ -54,32 +77,31 @@ impl<F: TableFamily> PoolSet<F> {
     /// Creates a set of the pools `specs`, whose slot numbers are `runs`. A pool that `before` had
     /// with the same bounds keeps its position.
     pub(crate) fn new(
-        specs: &[F::Spec],
+        specs: &[PoolSpec<F>],
         runs: Vec<<F::SlotNumbers as SlotNumberMap<F>>::Run>,
         before: Option<&Self>,
     ) -> Self {
         let mut by_first: Vec<u32> = (0..specs.len() as u32).collect();
-        let first = |&position: &u32| F::bounds(&specs[position as usize]).0;
+        let first = |&position: &u32| specs[position as usize].first;
         by_first.sort_by_key(first);
         let firsts = Firsts::new(by_first.iter().map(first));
         let mut reach: Vec<F::Address> = Vec::with_capacity(specs.len());
         for &position in &by_first {
-            let last = F::bounds(&specs[position as usize]).1;
+            let last = specs[position as usize].last;
             reach.push(reach.last().map_or(last, |&highest| highest.max(last)));
         }
         let mut cursors = Vec::with_capacity(specs.len());
         let mut queues = Vec::with_capacity(specs.len());
         for (spec, run) in specs.iter().zip(&runs) {
             let same_pool = before.and_then(|before| Some((before, before.same_as(spec)?)));
-            let allocator = F::allocator(spec);
-            let start = || match allocator {
+            let start = || match spec.allocator {
                 Allocator::Iterative => F::SlotNumbers::start(spec, run),
                 Allocator::Random | Allocator::FreeLeaseQueue => 0,
             };
             let position = same_pool.map(|(before, pool)| before.cursor(pool));
             cursors.push(PoolCursor(AtomicU32::new(position.unwrap_or_else(start))));
             let queue = same_pool.and_then(|(before, pool)| before.queue(pool).cloned());
-            let is_queued = allocator == Allocator::FreeLeaseQueue;
+            let is_queued = spec.allocator == Allocator::FreeLeaseQueue;
             queues.push(is_queued.then(|| queue.unwrap_or_default()));
         }
         Self {
@@ -96,7 +118,7 @@ impl<F: TableFamily> PoolSet<F> {
 
     /// Returns the specifications of the pools, in the order of [`PoolIndex`].
     #[must_use]
-    pub fn specs(&self) -> &[F::Spec] {
+    pub fn specs(&self) -> &[PoolSpec<F>] {
         &self.specs
     }
 
@@ -109,7 +131,7 @@ impl<F: TableFamily> PoolSet<F> {
             .zip(&self.reach)
             .rev()
             .take_while(|&(_, &reach)| reach >= address)
-            .find(|&(&position, _)| self.bounds(position).1 >= address)
+            .find(|&(&position, _)| self.specs[position as usize].last >= address)
             .map(|(&position, _)| PoolIndex(position))
     }
 
@@ -149,8 +171,7 @@ impl<F: TableFamily> PoolSet<F> {
 
     /// Returns true if `address` belongs to `pool`.
     pub(crate) fn contains(&self, pool: PoolIndex, address: F::Address) -> bool {
-        let (first, last) = self.bounds(pool.0);
-        first <= address && address <= last
+        self.specs[pool.0 as usize].contains(address)
     }
 
     /// Returns the slot number at which the search for a free address in `pool` starts.
@@ -186,24 +207,15 @@ impl<F: TableFamily> PoolSet<F> {
         self.queues.iter().any(Option::is_some)
     }
 
-    fn bounds(&self, position: u32) -> (F::Address, F::Address) {
-        F::bounds(&self.specs[position as usize])
-    }
-
     /// Returns the pool of this set that has the bounds and the allocator of `wanted`.
-    fn same_as(&self, wanted: &F::Spec) -> Option<PoolIndex> {
-        let (first, last) = F::bounds(wanted);
-        let end = self.firsts.count_through(first);
-        self.by_first[..end]
-            .iter()
-            .rev()
-            .take_while(|&&at| self.bounds(at).0 == first)
-            .filter(|&&at| {
-                let spec = &self.specs[at as usize];
-                F::bounds(spec).1 == last && F::allocator(spec) == F::allocator(wanted)
-            })
+    fn same_as(&self, wanted: &PoolSpec<F>) -> Option<PoolIndex> {
+        let end = self.firsts.count_through(wanted.first);
+        let pools = self.by_first[..end].iter().rev().map(|&at| (at, &self.specs[at as usize]));
+        pools
+            .take_while(|(_, spec)| spec.first == wanted.first)
+            .filter(|(_, spec)| spec.last == wanted.last && spec.allocator == wanted.allocator)
             .last()
-            .map(|&at| PoolIndex(at))
+            .map(|(at, _)| PoolIndex(at))
     }
 }
 
@@ -219,14 +231,14 @@ mod tests {
 
     use super::*;
     use crate::sample::SampleFamily as _;
-    use crate::v4::{self, V4};
-    use crate::v6::{self, Resource, ResourceKind, V6};
+    use crate::v4::V4;
+    use crate::v6::{Resource, ResourceKind, V6};
 
-    fn spec(first: u32, last: u32) -> v4::PoolSpec {
+    fn spec(first: u32, last: u32) -> PoolSpec<V4> {
         V4::pool(first, last)
     }
 
-    fn set(specs: &[v4::PoolSpec], before: Option<&PoolSet<V4>>) -> PoolSet<V4> {
+    fn set(specs: &[PoolSpec<V4>], before: Option<&PoolSet<V4>>) -> PoolSet<V4> {
         PoolSet::new(specs, vec![(); specs.len()], before)
     }
 
@@ -254,12 +266,9 @@ mod tests {
 
     #[test]
     fn addresses_and_prefixes_of_every_length_have_pools_of_their_own() {
-        let spec = |kind, len, first: u128, last: u128| v6::PoolSpec {
-            kind,
-            len,
-            first: Ipv6Addr::from_bits(first),
-            last: Ipv6Addr::from_bits(last),
-            ..V6::pool(0, 0)
+        let spec = |kind, len, first: u128, last: u128| {
+            let resource = |bits| Resource { kind, len, address: Ipv6Addr::from_bits(bits) };
+            PoolSpec { first: resource(first), last: resource(last), ..V6::pool(0, 0) }
         };
         let specs = [
             spec(ResourceKind::Prefix, 120, 0x100, 0x900),

@@ -8,7 +8,7 @@ use crate::lease::{Lease, LeaseState, LeaseTerms};
 use crate::table::table_family::TableFamily;
 use crate::v4::{self, V4};
 use crate::v6::{self, HardwareSource, IaIdentity, Resource, ResourceKind, V6};
-use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
+use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity, PoolSpec};
 
 /// Family of leases with samples for tests.
 pub trait SampleFamily: TableFamily {
@@ -29,10 +29,15 @@ pub trait SampleFamily: TableFamily {
     fn key<'a>(client: &'a Self::Identity<'static>) -> ClientKey<'a>;
 
     /// Returns the pool from address number `first` to address number `last`, of subnet 1.
-    fn pool(first: u32, last: u32) -> Self::Spec;
-
-    /// Returns the sample pool `pool` with another allocator.
-    fn allocated_by(pool: Self::Spec, allocator: Allocator) -> Self::Spec;
+    fn pool(first: u32, last: u32) -> PoolSpec<Self> {
+        PoolSpec {
+            subnet_id: 1,
+            pool_id: 0,
+            allocator: Allocator::Iterative,
+            first: Self::address(first),
+            last: Self::address(last),
+        }
+    }
 
     /// Returns terms of a sample lease in subnet `subnet_id`.
     fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> LeaseTerms<'_, Self>;
@@ -101,7 +106,12 @@ impl SampleFamily for V4 {
     }
 
     fn client(number: u32) -> Identity<'static> {
-        Identity { hardware: hardware(number), client_id: None, match_client_id: true }
+        Identity {
+            hardware: hardware(number),
+            client_id: None,
+            match_client_id: true,
+            hardware_only_subnets: &[],
+        }
     }
 
     fn borrow<'a>(client: Identity<'static>) -> Identity<'a> {
@@ -110,20 +120,6 @@ impl SampleFamily for V4 {
 
     fn key<'a>(client: &'a Identity<'static>) -> ClientKey<'a> {
         ClientKey::Hardware(client.hardware.octets())
-    }
-
-    fn pool(first: u32, last: u32) -> v4::PoolSpec {
-        v4::PoolSpec {
-            subnet_id: 1,
-            pool_id: 0,
-            allocator: Allocator::Iterative,
-            first: first.into(),
-            last: last.into(),
-        }
-    }
-
-    fn allocated_by(pool: v4::PoolSpec, allocator: Allocator) -> v4::PoolSpec {
-        v4::PoolSpec { allocator, ..pool }
     }
 
     fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> v4::LeaseTerms<'_> {
@@ -210,22 +206,6 @@ impl SampleFamily for V6 {
 
     fn key<'a>(client: &'a IaIdentity<'static>) -> ClientKey<'a> {
         ClientKey::Association(client.duid, client.iaid)
-    }
-
-    fn pool(first: u32, last: u32) -> v6::PoolSpec {
-        v6::PoolSpec {
-            subnet_id: 1,
-            pool_id: 0,
-            allocator: Allocator::Iterative,
-            kind: ResourceKind::Address,
-            len: 128,
-            first: Self::address(first).address,
-            last: Self::address(last).address,
-        }
-    }
-
-    fn allocated_by(pool: v6::PoolSpec, allocator: Allocator) -> v6::PoolSpec {
-        v6::PoolSpec { allocator, ..pool }
     }
 
     fn terms(valid_lifetime_s: u32, subnet_id: u32, hostname: &str) -> v6::LeaseTerms<'_> {

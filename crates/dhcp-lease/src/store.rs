@@ -5,9 +5,10 @@ use std::sync::Arc;
 use base::{Now, Prefetch};
 
 use crate::contract::{
-    ChangeOf, CommitRefusal, ExpectedSlot, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal,
-    Receipt, SlotOccupancy, SweepCounts,
+    ChangeOf, CommitRefusal, ExpectedSlot, Facts, FetchKeys, LeaseSearch, LeaseStore, PutMode,
+    PutRefusal, Receipt, SlotOccupancy, SweepCounts,
 };
+use crate::event::{Answer, ExchangeCell};
 use crate::family::PoolIndex;
 use crate::lease::{Lease, RowView};
 use crate::pool::{Allocator, PoolSet};
@@ -42,6 +43,8 @@ pub struct TableShard<F: TableFamily> {
     claims: Vec<F::Address>,
     /// Candidates that were announced for prefetching, by pool.
     prefetched: [AnnouncedCandidates; PREFETCHED_POOLS],
+    /// Exchange that events of the shard's changes refer to.
+    exchange: Option<Arc<ExchangeCell>>,
 }
 
 impl<F: TableFamily> TableShard<F> {
@@ -52,7 +55,19 @@ impl<F: TableFamily> TableShard<F> {
             table,
             claims: Vec::with_capacity(CLAIMS_MAX),
             prefetched: [AnnouncedCandidates::default(); PREFETCHED_POOLS],
+            exchange: None,
         }
+    }
+
+    /// Makes `exchange` the exchange that events of the shard's changes refer to, from here on;
+    /// see [`LeaseStore::set_exchange`].
+    pub fn set_exchange(&mut self, exchange: Option<&Arc<ExchangeCell>>) {
+        self.exchange = exchange.cloned();
+    }
+
+    /// Records `answer` as an event of the shard's exchange; see [`LeaseStore::record_answer`].
+    pub fn record_answer(&self, now: Now, answer: &Answer<'_, F>) {
+        self.table.record_answer(now, answer, self.exchange.as_ref());
     }
 
     /// Returns the lease table that the handle is on.
@@ -118,7 +133,7 @@ impl<F: TableFamily> TableShard<F> {
     /// Returns the slot number at which the search in `pool` will end after the candidates
     /// announced before, if the slot numbers up to that one are free.
     fn next_prefetched_slot_number(&mut self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<u32> {
-        if F::allocator(&pools.specs()[pool.0 as usize]) != Allocator::Iterative {
+        if pools.specs()[pool.0 as usize].allocator != Allocator::Iterative {
             return None;
         }
         let start = pools.cursor(pool);
@@ -144,7 +159,8 @@ impl<F: TableFamily> TableShard<F> {
         epochs: CommitEpochs,
         log: &mut dyn FnMut(RowView<'_, F>),
     ) -> Result<Receipt, CommitRefusal> {
-        let receipt = self.table.apply(now, changes, epochs, log)?;
+        let exchange = self.exchange.as_ref();
+        let receipt = self.table.apply_caused(now, changes, epochs, exchange, log)?;
         for change in changes {
             self.claims.retain(|&claim| claim != change.address);
         }
@@ -188,6 +204,26 @@ impl<F: TableFamily> MemoryStore<F> {
 impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
     fn begin_message(&mut self, _number: u64) {}
 
+    fn set_exchange(&mut self, exchange: Option<&Arc<ExchangeCell>>) {
+        self.shard.set_exchange(exchange);
+    }
+
+    fn is_recording_exchanges(&self) -> bool {
+        self.shard.table().is_recording_exchanges()
+    }
+
+    fn is_recording_answers(&self) -> bool {
+        self.shard.table().is_recording_answers()
+    }
+
+    fn record_answer(&mut self, now: Now, answer: &Answer<'_, F>) {
+        self.shard.record_answer(now, answer);
+    }
+
+    fn take_event_order(&self) -> u64 {
+        self.shard.table().take_event_order()
+    }
+
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         self.shard.fetch(now, SETTLED, keys, facts);
     }
@@ -209,6 +245,10 @@ impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
         target: &mut String,
     ) -> bool {
         self.shard.table().user_context(now, address, identity, target)
+    }
+
+    fn find_leases(&mut self, search: LeaseSearch<'_, F>, leases: &mut Vec<Lease<F>>) -> u64 {
+        self.shard.table().find_leases(search, leases)
     }
 
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, CommitRefusal> {

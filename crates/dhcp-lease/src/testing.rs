@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use base::{Now, Prefetch};
 
 use crate::contract::{
-    ChangeOf, CommitRefusal, ExpectedSlot, Facts, FetchKeys, LeaseStore, PutMode, PutRefusal,
-    Receipt, SweepCounts,
+    ChangeOf, CommitRefusal, ExpectedSlot, Facts, FetchKeys, LeaseSearch, LeaseStore, PutMode,
+    PutRefusal, Receipt, SweepCounts,
 };
+use crate::event::{Answer, ExchangeCell};
 use crate::lease::{Lease, RowView};
 use crate::store::TableShard;
 use crate::table::LeaseTable;
@@ -54,6 +55,12 @@ impl<F: TableFamily> ManualLog<F> {
     #[must_use]
     pub fn closed_epoch(&self) -> u64 {
         self.rows().open_epoch - 1
+    }
+
+    /// Returns the last epoch that is settled.
+    #[must_use]
+    pub fn settled_epoch(&self) -> u64 {
+        self.settled.load(Ordering::Acquire)
     }
 
     /// Settles all epochs of the log through `epoch`.
@@ -154,6 +161,26 @@ impl<F: TableFamily> ManualStore<F> {
 impl<F: TableFamily> LeaseStore<F> for ManualStore<F> {
     fn begin_message(&mut self, _number: u64) {}
 
+    fn set_exchange(&mut self, exchange: Option<&Arc<ExchangeCell>>) {
+        self.shard.set_exchange(exchange);
+    }
+
+    fn is_recording_exchanges(&self) -> bool {
+        self.shard.table().is_recording_exchanges()
+    }
+
+    fn is_recording_answers(&self) -> bool {
+        self.shard.table().is_recording_answers()
+    }
+
+    fn record_answer(&mut self, now: Now, answer: &Answer<'_, F>) {
+        self.shard.record_answer(now, answer);
+    }
+
+    fn take_event_order(&self) -> u64 {
+        self.shard.table().take_event_order()
+    }
+
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         self.shard.fetch(now, self.settled_epoch(), keys, facts);
     }
@@ -175,6 +202,10 @@ impl<F: TableFamily> LeaseStore<F> for ManualStore<F> {
         target: &mut String,
     ) -> bool {
         self.shard.table().user_context(now, address, identity, target)
+    }
+
+    fn find_leases(&mut self, search: LeaseSearch<'_, F>, leases: &mut Vec<Lease<F>>) -> u64 {
+        self.shard.table().find_leases(search, leases)
     }
 
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, CommitRefusal> {

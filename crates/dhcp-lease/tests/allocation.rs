@@ -6,10 +6,10 @@ use std::sync::Arc;
 use base::{Now, Random};
 use dhcp_lease::contract::{Action, Change, Facts, FetchKeys, SlotView};
 use dhcp_lease::v4::{self, V4};
-use dhcp_lease::v6::{self, HardwareSource, IaIdentity, ResourceKind, V6};
+use dhcp_lease::v6::{self, HardwareSource, IaIdentity, Resource, ResourceKind, V6};
 use dhcp_lease::{
     Allocator, FETCHED_ADDRESSES_MAX, HardwareAddress, Identity, LeaseStore, LeaseTable,
-    LeaseTerms, MemoryStore, PoolIndex, PoolSet, TableFamily,
+    LeaseTerms, MemoryStore, PoolIndex, PoolSet, PoolSpec, TableFamily,
 };
 
 const CLIENTS: u32 = 60_000;
@@ -21,7 +21,7 @@ trait AllocationTestFamily: TableFamily {
     /// Bytes of the longest identity that a slot has room for.
     const ROOM: usize = 22;
 
-    fn pool() -> Self::Spec;
+    fn pool() -> PoolSpec<Self>;
     fn identity(octets: &[u8], hardware: HardwareAddress) -> Self::Identity<'_>;
     fn terms(hostname: &str, hardware: HardwareAddress) -> LeaseTerms<'_, Self>;
 }
@@ -33,7 +33,12 @@ impl AllocationTestFamily for V4 {
     }
 
     fn identity(octets: &[u8], hardware: HardwareAddress) -> Identity<'_> {
-        Identity { hardware, client_id: Some(octets), match_client_id: true }
+        Identity {
+            hardware,
+            client_id: Some(octets),
+            match_client_id: true,
+            hardware_only_subnets: &[],
+        }
     }
 
     fn terms(hostname: &str, _hardware: HardwareAddress) -> v4::LeaseTerms<'_> {
@@ -57,10 +62,8 @@ impl AllocationTestFamily for V6 {
             subnet_id: 1,
             pool_id: 0,
             allocator: Allocator::Iterative,
-            kind: ResourceKind::Address,
-            len: 128,
-            first,
-            last: Ipv6Addr::from_bits(first.to_bits() + 0xfff0),
+            first: Resource::address(first),
+            last: Resource::address(Ipv6Addr::from_bits(first.to_bits() + 0xfff0)),
         }
     }
 

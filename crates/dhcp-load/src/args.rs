@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use base::time::NS_PER_S;
+use base::{ToolError, ToolResult};
 use load::{ExchangeTimeLimits, LoadRate, LoadShapeArg, replay};
 use netio::signal::Signals;
 use netio::{stderr, stdout};
@@ -13,8 +14,7 @@ use netio::{stderr, stdout};
 use crate::drive::LINGER_NS;
 use crate::frames::FrameArgs;
 use crate::protocol::{DhcpLoadTarget, Expect};
-use crate::record::DhcpLoadReport;
-use crate::run::{DhcpLoadError, run_report};
+use crate::run::run_report;
 use crate::settings::{DhcpLoadSettings, Segmentation};
 
 /// Flags of any run of `godwit load`, for DHCPv4 and DHCPv6.
@@ -163,32 +163,23 @@ impl DhcpRunArgs {
         port: u16,
         is_first: fn(&[u8]) -> bool,
     ) -> ExitCode {
-        let settings = match self.settings(target, port, is_first) {
-            Ok(settings) => settings,
-            Err(problem) => {
-                stderr::print_line(format_args!("error: {problem}"));
-                return ExitCode::from(2);
-            }
-        };
-        let signals = match Signals::install() {
-            Ok(signals) => signals,
-            Err(error) => return failed(&format!("cannot install signal handlers: {error}")),
-        };
-        let report = match run_report(&settings, signals.stop()) {
-            Ok(report) => report,
-            Err(DhcpLoadError::Settings(problems)) => {
-                for problem in problems {
-                    stderr::print_line(format_args!("error: {problem}"));
-                }
-                return ExitCode::from(2);
-            }
-            Err(error) => return failed(&error.to_string()),
-        };
-        if let Err(error) = self.print(&report) {
-            return failed(&error);
-        }
+        stderr::exit_code_with_errors(self.try_run(target, port, is_first))
+    }
+
+    fn try_run<T: DhcpLoadTarget>(
+        &self,
+        target: T,
+        port: u16,
+        is_first: fn(&[u8]) -> bool,
+    ) -> ToolResult<ExitCode> {
+        let settings = self.settings(target, port, is_first).map_err(ToolError::Usage)?;
+        let signals = Signals::for_command()?;
+        let report = run_report(&settings, signals.stop())?;
+        let json = || serde_json::to_string(&report).expect("a report is plain data");
+        let text = report.to_string();
+        stdout::print_or_write(self.json.as_deref(), json, &text, load::highlight)?;
         let loss_percent = 100.0 * report.load.exchanges.loss();
-        if signals.stopped_by().is_some() {
+        Ok(if signals.stopped_by().is_some() {
             ExitCode::from(130)
         } else if report.load.conflicts > 0
             || report.is_unanswered()
@@ -197,25 +188,6 @@ impl DhcpRunArgs {
             ExitCode::from(3)
         } else {
             ExitCode::SUCCESS
-        }
+        })
     }
-
-    fn print(&self, report: &DhcpLoadReport) -> Result<(), String> {
-        let json = || serde_json::to_string(report).expect("a report is plain data");
-        let printed = match &self.json {
-            Some(path) if path.as_os_str() == "-" => stdout::print_line(&json()),
-            Some(path) => {
-                fs::write(path, json() + "\n")
-                    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-                stdout::print_painted(&report.to_string(), load::highlight)
-            }
-            None => stdout::print_painted(&report.to_string(), load::highlight),
-        };
-        printed.map_err(|error| format!("cannot write to standard output: {error}"))
-    }
-}
-
-fn failed(message: &str) -> ExitCode {
-    stderr::print_line(format_args!("error: {message}"));
-    ExitCode::FAILURE
 }

@@ -52,7 +52,6 @@ impl<P: DhcpLoadProtocol> DhcpLoadThread<P> {
     /// Creates a thread that sends the exchanges of `population` through `wire` when `schedule`
     /// says so. With `quiet_ns` the thread gives up open exchanges once the schedule has ended and
     /// no reply has come for that many nanoseconds.
-    #[must_use]
     pub fn new(
         wire: GeneratorSocket,
         population: Population<P>,

@@ -57,26 +57,22 @@ pub struct Exchange<O> {
 
 impl<O: Copy> Exchange<O> {
     /// Creates an exchange of `client` whose first request has not left.
-    #[must_use]
     pub const fn new(client: u32) -> Self {
         Self { client, sent_ns: 0, stage: ExchangeStage::AwaitOffer, again: false }
     }
 
     /// Returns the number of the exchange's client.
-    #[must_use]
     pub const fn client(&self) -> u32 {
         self.client
     }
 
     /// Returns true once the exchange has ended.
-    #[must_use]
     pub const fn has_ended(&self) -> bool {
         matches!(self.stage, ExchangeStage::Ended(_))
     }
 
     /// Returns the reply that the exchange waits for, or waited for when it ended before it took up
     /// an offer.
-    #[must_use]
     pub const fn awaited(&self) -> AwaitedReply {
         match self.stage {
             ExchangeStage::AwaitGrant(_) => AwaitedReply::Grant,
@@ -85,7 +81,6 @@ impl<O: Copy> Exchange<O> {
     }
 
     /// Returns the class in which the exchange ends if no further reply comes.
-    #[must_use]
     pub const fn class(&self) -> ExchangeClass {
         match self.stage {
             ExchangeStage::Ended(ExchangeClass::OnTime) if self.again => {

@@ -73,7 +73,6 @@ base::named! {
 
 impl ServerRefusal {
     /// Returns the refusal of a DHCPv6 status code; `None` for 0, success.
-    #[must_use]
     pub const fn from_status(code: u16) -> Option<Self> {
         match code {
             0 => None,

@@ -7,7 +7,6 @@ use base::Random;
 
 /// Returns the hardware address of simulated client `client`: locally administered, `02:67` and the
 /// client's number.
-#[must_use]
 pub const fn mac_of(client: u32) -> [u8; 6] {
     let [a, b, c, d] = client.to_be_bytes();
     [0x02, 0x67, a, b, c, d]
@@ -47,7 +46,6 @@ pub struct ExchangeIdentities {
 
 impl ExchangeIdentities {
     /// Returns the transaction identifier of exchange 0 in runs with `seed`.
-    #[must_use]
     pub fn xid_base_of(seed: u64) -> u32 {
         Random::from_seed(seed).fork(0x7869_6400).next_u32()
     }
@@ -61,7 +59,6 @@ impl ExchangeIdentities {
     }
 
     /// Returns the number of the client of exchange `number` of this thread.
-    #[must_use]
     pub const fn client(&self, number: u64) -> u32 {
         let k = self.exchange(number);
         let turn = if self.clients == 0 { k } else { k % self.clients as u64 };
@@ -70,14 +67,12 @@ impl ExchangeIdentities {
 
     /// Returns the transaction identifier of exchange `number` of this thread: unique among
     /// 2^[`ExchangeIdentities::xid_bits`] consecutive exchanges of the run.
-    #[must_use]
     pub const fn xid(&self, number: u64) -> u32 {
         self.xid_base.wrapping_add(self.exchange(number) as u32) & self.xid_mask()
     }
 
     /// Returns the number, below `next_number`, of the latest exchange of this thread that the
     /// transaction identifier `xid` may belong to; `None` when `xid` belongs to no exchange.
-    #[must_use]
     pub const fn number_of(&self, xid: u32, next_number: u64) -> Option<u64> {
         let next = self.exchange(next_number);
         let back = (next as u32).wrapping_sub(xid.wrapping_sub(self.xid_base)) & self.xid_mask();

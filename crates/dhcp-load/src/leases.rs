@@ -119,13 +119,11 @@ fn is_returned<R: LeasedResource>(
 
 impl<R: LeasedResource> LeaseLog<R> {
     /// Returns the number of leases that one of `threads` threads may keep in memory.
-    #[must_use]
     pub const fn rows_max(threads: u64) -> u64 {
         ROWS_BYTES_MAX / size_of::<GrantedLease<R>>() as u64 / threads
     }
 
     /// Creates a log of granted leases with memory for up to `rows` leases.
-    #[must_use]
     pub fn with_capacity(rows: u64) -> Self {
         let (resource, owner) = R::blank();
         let blank = GrantedLease { resource, granted_ms: 1, owner, lease_time_s: 1 };
@@ -172,7 +170,6 @@ impl<R: LeasedResource> LeaseLog<R> {
     }
 
     /// Returns the number of leases that were counted but not kept in memory.
-    #[must_use]
     pub const fn untracked(&self) -> u64 {
         self.untracked
     }

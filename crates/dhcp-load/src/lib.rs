@@ -34,5 +34,5 @@ pub use frames::Frames;
 pub use load::LoadShape;
 pub use protocol::{DhcpLoadTarget, Expect};
 pub use record::DhcpLoadReport;
-pub use run::{DhcpLoadError, run, run_report};
+pub use run::run_report;
 pub use settings::{DhcpLoadSettings, Segmentation};

@@ -18,63 +18,40 @@ use crate::leases::{LeaseLog, LeasedResource};
 use crate::protocol::{DhcpLoadProtocol, Expect};
 use crate::wire::{OutgoingMessage, ReceivedDatagram, Requests};
 
-/// Counts of one generator thread's DHCP messages by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DhcpMessageTally {
-    /// Number of datagrams received.
-    pub received: u64,
-    /// Number of bytes received.
-    pub received_bytes: u64,
-    /// Number of received datagrams that are no DHCP message.
-    pub malformed: u64,
-    /// Number of received replies that belong to no exchange that the generator still watches.
-    pub unmatched: u64,
-    /// Number of offers (DHCPOFFER, ADVERTISE) that clients took up.
-    pub offers: u64,
-    /// Number of grants (DHCPACK, REPLY) that completed an exchange, on time or late.
-    pub grants: u64,
-    /// Number of grants of another address or prefix than the server had offered.
-    pub moved: u64,
-    /// Number of grants that clients renewed at once (`--renew`).
-    pub renewed: u64,
-    /// Number of replies to exchanges that already had the reply.
-    pub repeated: u64,
-    /// Number of exchanges lost while they waited for an offer.
-    pub lost_before_offer: u64,
-    /// Number of exchanges lost while they waited for the grant.
-    pub lost_before_grant: u64,
-    /// Number of exchanges that the server refused instead of an offer.
-    pub refused_offers: u64,
-    /// Number of exchanges that the server refused instead of the grant.
-    pub refused_grants: u64,
-    /// Numbers of refusals by servers, by [`ServerRefusal::index`].
-    pub refusals: [u64; ServerRefusal::ALL.len()],
-    /// Numbers of invalid replies, by [`ReplyFault::index`].
-    pub faults: [u64; ReplyFault::ALL.len()],
-}
-
-impl DhcpMessageTally {
-    /// Adds the message counts of another thread.
-    pub fn merge(&mut self, other: &Self) {
-        self.received += other.received;
-        self.received_bytes += other.received_bytes;
-        self.malformed += other.malformed;
-        self.unmatched += other.unmatched;
-        self.offers += other.offers;
-        self.grants += other.grants;
-        self.moved += other.moved;
-        self.renewed += other.renewed;
-        self.repeated += other.repeated;
-        self.lost_before_offer += other.lost_before_offer;
-        self.lost_before_grant += other.lost_before_grant;
-        self.refused_offers += other.refused_offers;
-        self.refused_grants += other.refused_grants;
-        for (mine, theirs) in self.refusals.iter_mut().zip(other.refusals) {
-            *mine += theirs;
-        }
-        for (mine, theirs) in self.faults.iter_mut().zip(other.faults) {
-            *mine += theirs;
-        }
+base::counts! {
+    /// Counts of one generator thread's DHCP messages by kind.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct DhcpMessageTally {
+        /// Number of datagrams received.
+        pub received: u64,
+        /// Number of bytes received.
+        pub received_bytes: u64,
+        /// Number of received datagrams that are no DHCP message.
+        pub malformed: u64,
+        /// Number of received replies that belong to no exchange that the generator still watches.
+        pub unmatched: u64,
+        /// Number of offers (DHCPOFFER, ADVERTISE) that clients took up.
+        pub offers: u64,
+        /// Number of grants (DHCPACK, REPLY) that completed an exchange, on time or late.
+        pub grants: u64,
+        /// Number of grants of another address or prefix than the server had offered.
+        pub moved: u64,
+        /// Number of grants that clients renewed at once (`--renew`).
+        pub renewed: u64,
+        /// Number of replies to exchanges that already had the reply.
+        pub repeated: u64,
+        /// Number of exchanges lost while they waited for an offer.
+        pub lost_before_offer: u64,
+        /// Number of exchanges lost while they waited for the grant.
+        pub lost_before_grant: u64,
+        /// Number of exchanges that the server refused instead of an offer.
+        pub refused_offers: u64,
+        /// Number of exchanges that the server refused instead of the grant.
+        pub refused_grants: u64,
+        /// Numbers of refusals by servers, by [`ServerRefusal::index`].
+        pub refusals: [u64; ServerRefusal::ALL.len()],
+        /// Numbers of invalid replies, by [`ReplyFault::index`].
+        pub faults: [u64; ReplyFault::ALL.len()],
     }
 }
 
@@ -110,7 +87,6 @@ pub struct Population<P: DhcpLoadProtocol> {
 impl<P: DhcpLoadProtocol> Population<P> {
     /// Creates the exchanges of one thread, none of them begun. `capacity` is the number of
     /// exchanges that may be watched at a time; `leases` is the log for granted leases.
-    #[must_use]
     pub fn new(
         identities: ExchangeIdentities,
         limits: ExchangeTimeLimits,
@@ -135,7 +111,6 @@ impl<P: DhcpLoadProtocol> Population<P> {
     }
 
     /// Returns the protocol family with its message templates.
-    #[must_use]
     pub const fn protocol(&self) -> &P {
         &self.protocol
     }
@@ -290,7 +265,6 @@ impl<P: DhcpLoadProtocol> Population<P> {
 
     /// Returns true when no exchange of the thread can still get a lease: every one has ended or
     /// expired.
-    #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.unsettled == 0
     }

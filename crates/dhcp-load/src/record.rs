@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io;
 
-use base::Figure;
 use base::time::seconds;
 use load::{ExchangeClass, ExchangeLedger, Health, Timeline};
 use measure::record::{LoadRecord, MessageCounts};
@@ -97,7 +96,7 @@ fn add_up<R: LeasedResource>(results: Vec<DhcpThreadResult<R>>) -> DhcpResultSum
         sum.leases.merge(result.finished.leases);
         sum.tally.merge(&result.finished.tally);
         sum.timeline.merge(&result.finished.timeline);
-        sum.sends += result.sends;
+        sum.sends.merge(&result.sends);
         sum.health.socket_drops += result.socket_drops;
         sum.cpu_ns += result.cpu_ns;
         sum.segmentation &= result.segmentation;
@@ -109,7 +108,6 @@ fn add_up<R: LeasedResource>(results: Vec<DhcpThreadResult<R>>) -> DhcpResultSum
 
 impl DhcpLoadReport {
     /// Returns true when requests of the run left and no reply at all came back.
-    #[must_use]
     pub const fn is_unanswered(&self) -> bool {
         self.load.messages.sent > 0 && self.load.messages.received == 0
     }
@@ -241,29 +239,11 @@ fn settings_map<T: DhcpLoadTarget>(settings: &DhcpLoadSettings<T>) -> BTreeMap<S
     entries.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Returns the name, for a person, of the way in which the run's messages left.
-fn offload(load: &LoadRecord) -> &'static str {
-    let sends_frames = load.settings.get("interface").is_some_and(Value::is_string);
-    match (sends_frames, load.segmentation) {
-        (true, _) => "frames",
-        (false, true) => "segmentation",
-        (false, false) => "no segmentation",
-    }
-}
-
 impl fmt::Display for DhcpLoadReport {
     /// Writes the summary of the run for a person, about a dozen lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (load, exchanges) = (&self.load, &self.load.exchanges);
-        writeln!(
-            f,
-            "{} exchanges/s offered for {:.3} s, {}/s completed within {} s{}",
-            Figure(load.offered_per_s),
-            load.duration_s,
-            Figure(load.completed_per_s),
-            load.deadline_s,
-            if self.interrupted { " (interrupted)" } else { "" }
-        )?;
+        load.write_rates(f, "exchanges", "completed", self.interrupted)?;
         let mut line = format!("exchanges  due {}, sent {}", exchanges.due, exchanges.sent);
         let classes = [
             ("on time", exchanges.on_time),
@@ -286,10 +266,7 @@ impl fmt::Display for DhcpLoadReport {
                 writeln!(f, "{what} {}", counts.join(", "))?;
             }
         }
-        for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
-        {
-            writeln!(f, "latency    {name} {}", latency.text())?;
-        }
+        load.write_latencies(f)?;
         let messages = &load.messages;
         writeln!(
             f,
@@ -297,22 +274,6 @@ impl fmt::Display for DhcpLoadReport {
             messages.sent, messages.received, messages.malformed, messages.unmatched
         )?;
         writeln!(f, "leases     {} at the end, {} conflicts", load.leases, load.conflicts)?;
-        writeln!(
-            f,
-            "generator  {:.3} CPU s, {} late sends (worst {:.0} µs), {} own drops, {} refused, {}",
-            load.generator_cpu_s,
-            load.late_sends,
-            load.late_send_max_us,
-            load.own_socket_drops,
-            load.send_refused,
-            offload(load)
-        )?;
-        if load.generator_limited {
-            writeln!(f, "GENERATOR LIMITED: {}", load.generator_limited_reason)?;
-        }
-        for warning in &self.warnings {
-            writeln!(f, "warning: {warning}")?;
-        }
-        Ok(())
+        load.write_generator(f, &self.warnings)
     }
 }

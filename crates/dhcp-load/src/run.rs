@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::{fmt, fs, io};
+use std::{fs, io};
 
 use base::time::NS_PER_MS;
+use base::{ToolError, ToolResult};
 use load::{LoadPeriod, Schedule, ThreadShare, Timeline};
-use measure::record::LoadRecord;
 use netio::{Clock, MessageOutbox, MessageRoute, NetError, UdpOptions, UdpSocket, neighbor};
 
 use crate::drive::DhcpLoadThread;
@@ -28,62 +28,18 @@ const BUFFER_BYTES: usize = 64 << 20;
 /// threads take that long to start.
 const LEAD_NS: u64 = 20 * NS_PER_MS;
 
-/// Reason why a load run failed. No behaviour of a server is an error.
-#[derive(Debug)]
-pub enum DhcpLoadError {
-    /// The settings of the run cannot work; lists every problem.
-    Settings(Vec<String>),
-    /// The operating system refused a socket, an interface or a processor.
-    Net(NetError),
-    /// The file of the lease list, at this path, cannot be written.
-    Leases(String, io::Error),
-}
-
-impl fmt::Display for DhcpLoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Settings(problems) => f.write_str(&problems.join("\n")),
-            Self::Net(error) => error.fmt(f),
-            Self::Leases(path, error) => write!(f, "cannot write {path}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for DhcpLoadError {}
-
-impl From<NetError> for DhcpLoadError {
-    fn from(error: NetError) -> Self {
-        Self::Net(error)
-    }
-}
-
 /// Runs the load until the schedule has ended and no exchange is open, or, after `stop` was set, as
-/// long as exchanges are open. Returns the record `godwit.load.v1` that `godwit lab` reads;
-/// [`run_report`] returns more.
+/// long as exchanges are open. Returns the report of the run, with the record `godwit.load.v1` that
+/// `godwit lab` reads.
 ///
 /// # Errors
 ///
 /// Fails when the settings cannot work or the environment refuses a socket, a processor or a file.
-pub fn run<T: DhcpLoadTarget>(
-    settings: &DhcpLoadSettings<T>,
-    stop: &AtomicBool,
-) -> Result<LoadRecord, DhcpLoadError> {
-    run_report(settings, stop).map(|report| report.load)
-}
-
-/// Runs the load as [`run`] does and returns the whole report of the run.
-///
-/// # Errors
-///
-/// Fails as [`run`] does.
 pub fn run_report<T: DhcpLoadTarget>(
     settings: &DhcpLoadSettings<T>,
     stop: &AtomicBool,
-) -> Result<DhcpLoadReport, DhcpLoadError> {
-    let problems = settings.problems();
-    if !problems.is_empty() {
-        return Err(DhcpLoadError::Settings(problems));
-    }
+) -> ToolResult<DhcpLoadReport> {
+    ToolError::refuse(&settings.problems())?;
     let threads = settings.threads;
     let setups = (0..threads)
         .map(|thread| settings.target.open(thread, threads, settings.expect))
@@ -133,8 +89,7 @@ pub fn run_report<T: DhcpLoadTarget>(
         report.warnings.push(silence::reason(server));
     }
     if let Some(path) = &settings.leases {
-        write_leases(path, &leases)
-            .map_err(|error| DhcpLoadError::Leases(path.display().to_string(), error))?;
+        write_leases(path, &leases).map_err(ToolError::cannot("write", path.display()))?;
     }
     Ok(report)
 }
@@ -158,14 +113,14 @@ fn outbox(
     socket: &UdpSocket,
     thread: u32,
     message_bytes: usize,
-) -> Result<MessageOutbox, DhcpLoadError> {
+) -> ToolResult<MessageOutbox> {
     let Some(frames) = frames else { return Ok(MessageOutbox::new(route, message_bytes)) };
     let server = route.destination;
     if let Some(problem) = Frames::problem(server) {
-        return Err(DhcpLoadError::Settings(vec![problem]));
+        return Err(ToolError::Usage(problem));
     }
     let outbox = frames.outbox(route, socket, thread, message_bytes)?;
-    outbox.ok_or_else(|| DhcpLoadError::Settings(vec![neighbor::unknown(server.ip())]))
+    outbox.ok_or_else(|| ToolError::Usage(neighbor::unknown(server.ip())))
 }
 
 fn choose_segmentation<P>(

@@ -79,7 +79,6 @@ pub struct DhcpLoadSettings<T> {
 impl<T: DhcpLoadTarget> DhcpLoadSettings<T> {
     /// Returns the settings of a run of `rate` exchanges per second against `target` for ten
     /// seconds, otherwise with defaults.
-    #[must_use]
     pub fn new(target: T, rate: LoadRate) -> Self {
         Self {
             target,

@@ -45,7 +45,6 @@ pub struct ReceivedDatagram<'a> {
 
 impl<'a> ReceivedDatagram<'a> {
     /// Wraps a datagram that a UDP socket received.
-    #[must_use]
     pub const fn from_udp(octets: &'a [u8]) -> Self {
         Self { octets, endpoints: None, is_damaged: false }
     }
@@ -67,7 +66,6 @@ pub struct OutgoingMessage {
 
 impl OutgoingMessage {
     /// Creates a message of `len` bytes of exchange `number` for a UDP socket.
-    #[must_use]
     pub const fn datagram(number: u64, len: usize, source: usize) -> Self {
         Self { number, len, source, endpoints: None }
     }
@@ -189,7 +187,6 @@ impl GeneratorTransport {
 
 impl GeneratorSocket {
     /// Creates a generator's socket that sends and receives the frames of `link`.
-    #[must_use]
     pub fn on_link(link: FrameLink) -> Self {
         Self(GeneratorTransport::Frames(Box::new(link)))
     }
@@ -197,7 +194,6 @@ impl GeneratorSocket {
     /// Creates a generator's socket from the UDP socket `socket`, with `outbox` for the messages
     /// that leave it. With `coalesced` the socket receives replies in groups
     /// ([`UdpSocket::coalesce`]).
-    #[must_use]
     pub fn new(socket: UdpSocket, outbox: MessageOutbox, coalesced: bool) -> Self {
         let input = if coalesced {
             RecvBatch::coalescing_into(DEFAULT_SLOTS)
@@ -219,7 +215,6 @@ impl GeneratorSocket {
     }
 
     /// Returns the numbers of messages that the kernel took and refused so far.
-    #[must_use]
     pub const fn counts(&self) -> SendCounts {
         match &self.0 {
             GeneratorTransport::Datagrams(datagrams) => datagrams.outbox.counts(),
@@ -228,7 +223,6 @@ impl GeneratorSocket {
     }
 
     /// Returns true while the kernel sends messages in groups (UDP_SEGMENT).
-    #[must_use]
     pub const fn segmentation(&self) -> bool {
         match &self.0 {
             GeneratorTransport::Datagrams(datagrams) => datagrams.outbox.segmentation(),

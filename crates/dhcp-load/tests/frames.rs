@@ -12,13 +12,13 @@ use std::{fs, thread};
 
 use crate::common::v6;
 use crate::common::{Dhcp4TestRequest, MS};
+use base::ToolError;
 use base::time::NS_PER_S;
 use clap::Parser;
 use dhcp_load::v4::Dhcp4LoadTarget as Target4;
 use dhcp_load::v6::{Access, Dhcp6LoadTarget as Target6, RequestedAssociations};
 use dhcp_load::{
-    DhcpLoadError, DhcpLoadReport, DhcpLoadSettings, DhcpLoadTarget, Frames, Segmentation,
-    perfdhcp, run_report,
+    DhcpLoadReport, DhcpLoadSettings, DhcpLoadTarget, Frames, Segmentation, perfdhcp, run_report,
 };
 use load::ExchangeTimeLimits;
 use load::LoadRate;
@@ -354,7 +354,7 @@ fn what_frames_cannot_do_is_said_before_anything_is_sent() {
         settings,
         &AtomicBool::new(false),
     ) {
-        Err(DhcpLoadError::Settings(problems)) => problems.join("\n"),
+        Err(ToolError::Usage(problems)) => problems,
         other => panic!("{other:?}"),
     };
     let grouped = DhcpLoadSettings { segmentation: Segmentation::On, ..settings4() };

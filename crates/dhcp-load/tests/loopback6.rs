@@ -9,11 +9,10 @@ use crate::common::MS;
 use crate::common::responder::{beside, respond};
 use crate::common::v6;
 use crate::common::v6::Dhcp6TestRequest;
+use base::ToolError;
 use base::time::NS_PER_S;
 use dhcp_load::v6::{Access, Dhcp6LoadTarget, RequestedAssociations};
-use dhcp_load::{
-    DhcpLoadError, DhcpLoadReport, DhcpLoadSettings, Expect, Segmentation, run_report,
-};
+use dhcp_load::{DhcpLoadReport, DhcpLoadSettings, Expect, Segmentation, run_report};
 use load::ExchangeTimeLimits;
 use load::LoadRate;
 use testkit::TempFolder;
@@ -111,7 +110,7 @@ fn what_cannot_work_is_said_before_anything_is_sent() {
         let mut wrong = settings(server, BOTH);
         change(&mut wrong);
         match run_report(&wrong, &AtomicBool::new(false)) {
-            Err(DhcpLoadError::Settings(problems)) => problems.len(),
+            Err(ToolError::Usage(problems)) => problems.lines().count(),
             other => panic!("{other:?}"),
         }
     };

@@ -2,7 +2,7 @@
 //! and configurations with features of Kea that this version lacks and whose absence is dangerous
 //! (`--accept-inactive`).
 
-use dhcp_config::{Dhcp4, Dhcp6, InactiveFeature};
+use dhcp_config::{Dhcp4, Dhcp6, DhcpConfig, InactiveFeature};
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
 
@@ -36,13 +36,13 @@ pub fn admit_dhcp6(config: &Dhcp6, accepted: &[String]) -> Result<(), ServerErro
 ///
 /// The reason why a server does not start with the configuration.
 pub(crate) fn admit<P: DaemonFamily>(
-    config: &P::Config,
+    config: &DhcpConfig<P>,
     accepted: &[String],
 ) -> Result<(), ServerError> {
     if P::listening(config).is_empty() {
         return Err(ServerError::NoInterfaces);
     }
-    refuse_dangerous(&P::global(config).inactive, accepted)
+    refuse_dangerous(&config.global.inactive, accepted)
 }
 
 /// Refuses features of a configuration that this version lacks, whose absence is dangerous, and

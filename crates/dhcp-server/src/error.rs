@@ -42,8 +42,17 @@ pub enum ServerError {
     Control(Vec<String>),
     /// Lease file or lease database that cannot be opened or read, with the reason.
     Leases(String),
+    /// Hook library of the configuration that cannot be loaded.
+    HookLibrary {
+        /// Name of the library, without the folder and the ending.
+        library: &'static str,
+        /// Reason why the library cannot be loaded.
+        reason: String,
+    },
     /// Database of reservations that cannot be opened, with the reason.
     Hosts(String),
+    /// File or database of the legal log that cannot be opened, with the reason.
+    LegalLog(String),
     /// File with the server's DUID that cannot be read or written.
     ServerId {
         /// Path of the file with the DUID.
@@ -51,6 +60,15 @@ pub enum ServerError {
         /// Reason why the file cannot be read or written.
         cause: io::Error,
     },
+    /// File with the unfinished requests of the DNS updater that cannot be used.
+    UpdateQueue {
+        /// Path of the file.
+        path: PathBuf,
+        /// Reason why the file cannot be used.
+        cause: io::Error,
+    },
+    /// Failure to accept bulk lease queries, in one sentence.
+    LeaseQuery(String),
     /// Missing interface with an address from which a DUID could be made.
     NoLinkLayer,
     /// Other operation that the operating system refused.
@@ -73,6 +91,7 @@ impl ServerError {
             Self::Unreadable { .. }
             | Self::Configuration(_)
             | Self::NoInterfaces
+            | Self::HookLibrary { .. }
             | Self::Inactive(_) => 2,
             Self::Commanded(code) => *code,
             Self::AlreadyRunning { .. }
@@ -81,7 +100,10 @@ impl ServerError {
             | Self::Control(_)
             | Self::Leases(_)
             | Self::Hosts(_)
+            | Self::LegalLog(_)
             | Self::ServerId { .. }
+            | Self::UpdateQueue { .. }
+            | Self::LeaseQuery(_)
             | Self::NoLinkLayer
             | Self::System { .. }
             | Self::LeasesLost(_) => 1,
@@ -136,9 +158,18 @@ impl fmt::Display for ServerError {
             Self::Control(reasons) => {
                 write!(f, "control sockets: {}", reasons.join("; "))
             }
-            Self::Leases(reason) | Self::Hosts(reason) => f.write_str(reason),
+            Self::Leases(reason) | Self::Hosts(reason) | Self::LeaseQuery(reason) => {
+                f.write_str(reason)
+            }
+            Self::LegalLog(reason) => write!(f, "cannot open the legal log: {reason}"),
+            Self::HookLibrary { library, reason } => {
+                write!(f, "cannot load the hook library libdhcp_{library}.so: {reason}")
+            }
             Self::ServerId { path, cause } => {
                 write!(f, "cannot keep the server's DUID in {}: {cause}", path.display())
+            }
+            Self::UpdateQueue { path, cause } => {
+                write!(f, "cannot use the queue of DNS updates {}: {cause}", path.display())
             }
             Self::NoLinkLayer => f.write_str(
                 "no interface has a link-layer address to make the server's DUID from: set \

@@ -1,6 +1,7 @@
 //! Client of control sockets over HTTP or HTTPS, the counterpart of the sockets that this server
 //! opens, for programs that send commands to servers.
 
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -11,18 +12,22 @@ use std::time::Duration;
 use base64ct::{Base64, Encoding};
 use dhcp_store::certificates;
 use http_body_util::{BodyExt, Full};
-use hyper::Request;
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::rt::ReadBufCursor;
+use hyper::{Request, Response};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// Number of bytes per read from the server's connection.
 const READ_BYTES: usize = 8 << 10;
+
+/// Interval at which a request looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Control command to a server, with its address and credentials.
 #[derive(Clone, Debug)]
@@ -52,6 +57,8 @@ pub struct ClientTls {
     pub authorities: PathBuf,
     /// Paths of the client certificate and of its key.
     pub identity: Option<(PathBuf, PathBuf)>,
+    /// True if the certificate must be for the host name or address in the request.
+    pub checks_name: bool,
 }
 
 /// Answer of a server to a [`CommandRequest`].
@@ -80,42 +87,98 @@ pub enum CommandFailure {
 ///
 /// The reason why there is no answer. An answer with any status is not an error.
 pub fn send_command(request: &CommandRequest) -> Result<CommandResponse, CommandFailure> {
+    send_command_unless(request, &|| false)
+}
+
+/// Sends a command as [`send_command`] does, but gives up soon after `is_over` returns true.
+///
+/// # Errors
+///
+/// The reason why there is no answer.
+pub(crate) fn send_command_unless(
+    request: &CommandRequest,
+    is_over: &dyn Fn() -> bool,
+) -> Result<CommandResponse, CommandFailure> {
     let failed = |cause: String| CommandFailure::Failed(cause);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| failed(format!("cannot wait for sockets: {error}")))?;
     runtime.block_on(async {
-        match tokio::time::timeout(request.timeout, exchange(request)).await {
-            Ok(done) => done.map_err(failed),
-            Err(_) => Err(CommandFailure::Timeout),
+        let over = async {
+            while !is_over() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            answered = tokio::time::timeout(request.timeout, exchange(request)) => match answered {
+                Ok(done) => done.map_err(failed),
+                Err(_) => Err(CommandFailure::Timeout),
+            },
+            () = over => Err(CommandFailure::Failed("the server ends".to_owned())),
         }
     })
 }
 
 /// Connects to the server of `request`, sends the command and returns the answer.
 async fn exchange(request: &CommandRequest) -> Result<CommandResponse, String> {
-    let authority = format!("{}:{}", request.host, request.port);
-    let stream = TcpStream::connect((request.host.as_str(), request.port))
+    let stream = connected(request).await?;
+    match &request.tls {
+        Some(tls) => sent(secured(stream, request, tls).await?, request).await,
+        None => sent(stream, request).await,
+    }
+}
+
+/// Opens the TCP connection to the server of `request`.
+async fn connected(request: &CommandRequest) -> Result<TcpStream, String> {
+    let CommandRequest { host, port, .. } = request;
+    TcpStream::connect((host.as_str(), *port))
         .await
-        .map_err(|error| format!("cannot connect to {authority}: {error}"))?;
-    let Some(tls) = &request.tls else { return sent(stream, request).await };
-    let name = ServerName::try_from(request.host.clone())
-        .map_err(|_| format!("`{}` is not a name that a certificate can have", request.host))?;
-    let stream = TlsConnector::from(Arc::new(client_config(tls)?))
+        .map_err(|error| format!("cannot connect to {host}:{port}: {error}"))
+}
+
+/// Begins TLS on the connection `stream` to the server of `request`.
+async fn secured(
+    stream: TcpStream,
+    request: &CommandRequest,
+    tls: &ClientTls,
+) -> Result<TlsStream<TcpStream>, String> {
+    let CommandRequest { host, port, .. } = request;
+    let name = ServerName::try_from(host.clone())
+        .map_err(|_| format!("`{host}` is not a name that a certificate can have"))?;
+    TlsConnector::from(Arc::new(client_config(tls)?))
         .connect(name, stream)
         .await
-        .map_err(|error| format!("cannot use TLS with {authority}: {error}"))?;
-    sent(stream, request).await
+        .map_err(|error| format!("cannot use TLS with {host}:{port}: {error}"))
+}
+
+/// Returns an error of the HTTP connection with its causes: one of TLS, for example.
+fn with_causes(error: &hyper::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let further = error.to_string();
+        if !text.contains(&further) {
+            text.push_str(": ");
+            text.push_str(&further);
+        }
+        cause = error.source();
+    }
+    text
 }
 
 /// Returns the TLS settings of the client: trusted authorities, and its own certificate.
 fn client_config(tls: &ClientTls) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|error| format!("cannot set up TLS: {error}"))?
-        .with_root_certificates(certificates::authorities(&tls.authorities)?);
+        .map_err(|error| format!("cannot set up TLS: {error}"))?;
+    let builder = if tls.checks_name {
+        builder.with_root_certificates(certificates::authorities(&tls.authorities)?)
+    } else {
+        let verifier = certificates::verifier_for_any_name(&tls.authorities, provider)?;
+        builder.dangerous().with_custom_certificate_verifier(verifier)
+    };
     let Some((certificate, key)) = &tls.identity else { return Ok(builder.with_no_client_auth()) };
     let (chain, private) = certificates::identity(certificate, key)?;
     builder.with_client_auth_cert(chain, private).map_err(|error| {
@@ -123,14 +186,22 @@ fn client_config(tls: &ClientTls) -> Result<ClientConfig, String> {
     })
 }
 
-/// Converts a control command to an HTTP request, or returns why that is impossible.
-fn http_request(request: &CommandRequest) -> Result<Request<Full<Bytes>>, String> {
+/// Converts a control command to an HTTP request, or returns why that is impossible. The connection
+/// ends with the answer, or it `stays_open`.
+fn http_request(
+    request: &CommandRequest,
+    stays_open: bool,
+) -> Result<Request<Full<Bytes>>, String> {
+    let is_v6 = request.host.contains(':');
+    let host = if is_v6 { format!("[{}]", request.host) } else { request.host.clone() };
     let mut built = Request::post(&request.path)
-        .header("Host", format!("{}:{}", request.host, request.port))
+        .header("Host", format!("{host}:{}", request.port))
         .header("User-Agent", &request.user_agent)
         .header("Accept", "*/*")
-        .header("Content-Type", "application/json")
-        .header("Connection", "close");
+        .header("Content-Type", "application/json");
+    if !stays_open {
+        built = built.header("Connection", "close");
+    }
     if let Some((user, password)) = &request.credentials {
         let secret = Base64::encode_string(format!("{user}:{password}").as_bytes());
         built = built.header("Authorization", format!("Basic {secret}"));
@@ -144,18 +215,12 @@ async fn sent<S>(stream: S, request: &CommandRequest) -> Result<CommandResponse,
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let built = http_request(request)?;
+    let built = http_request(request, false)?;
     let (mut sender, connection) =
-        http1::handshake(ClientStream(stream)).await.map_err(|error| error.to_string())?;
+        http1::handshake(ClientStream(stream)).await.map_err(|error| with_causes(&error))?;
     let answered = async {
-        let answer = sender.send_request(built).await.map_err(|error| error.to_string())?;
-        let status = answer.status();
-        let body = answer.into_body().collect().await.map_err(|error| error.to_string())?;
-        Ok(CommandResponse {
-            status: status.as_u16(),
-            reason: status.canonical_reason().unwrap_or_default(),
-            body: String::from_utf8_lossy(&body.to_bytes()).into_owned(),
-        })
+        let answer = sender.send_request(built).await.map_err(|error| with_causes(&error))?;
+        command_response(answer).await
     };
     tokio::pin!(answered);
     tokio::select! {
@@ -163,8 +228,64 @@ where
         // The connection ends with the last byte of an answer, or because of a fault.
         served = connection => match served {
             Ok(()) => answered.await,
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(with_causes(&error)),
         },
+    }
+}
+
+/// Reads the answer to a command.
+async fn command_response(answer: Response<Incoming>) -> Result<CommandResponse, String> {
+    let status = answer.status();
+    let body = answer.into_body().collect().await.map_err(|error| with_causes(&error))?;
+    Ok(CommandResponse {
+        status: status.as_u16(),
+        reason: status.canonical_reason().unwrap_or_default(),
+        body: String::from_utf8_lossy(&body.to_bytes()).into_owned(),
+    })
+}
+
+/// Connection to a control socket for many commands, one at a time. If it is dropped, what has not
+/// been delivered is not delivered later.
+pub(crate) struct PersistentConnection {
+    sender: http1::SendRequest<Full<Bytes>>,
+}
+
+impl PersistentConnection {
+    /// Opens a connection to the server of `request`.
+    pub(crate) async fn open(request: &CommandRequest) -> Result<Self, String> {
+        let stream = connected(request).await?;
+        // Without an answer in time the kernel must not deliver the command later: the lease may
+        // have changed again by then.
+        stream.set_zero_linger().map_err(|error| error.to_string())?;
+        stream.set_nodelay(true).ok();
+        match &request.tls {
+            Some(tls) => Self::over(secured(stream, request, tls).await?).await,
+            None => Self::over(stream).await,
+        }
+    }
+
+    async fn over<S>(stream: S) -> Result<Self, String>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (sender, connection) =
+            http1::handshake(ClientStream(stream)).await.map_err(|error| with_causes(&error))?;
+        tokio::spawn(async {
+            // The sender reports the end of the connection.
+            let _ = connection.await;
+        });
+        Ok(Self { sender })
+    }
+
+    /// Sends the command `request` and waits for the answer, without a time limit.
+    pub(crate) async fn send(
+        &mut self,
+        request: &CommandRequest,
+    ) -> Result<CommandResponse, String> {
+        let built = http_request(request, true)?;
+        self.sender.ready().await.map_err(|error| with_causes(&error))?;
+        let answer = self.sender.send_request(built).await.map_err(|error| with_causes(&error))?;
+        command_response(answer).await
     }
 }
 

@@ -5,18 +5,18 @@ mod database;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use database::settings;
+pub(crate) use database::settings as sql_settings;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use base::{Now, Prefetch};
-use dhcp_config::{Durability, GlobalSettings, OnFail};
-use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys};
+use dhcp_config::{DhcpConfig, Durability, GlobalSettings, OnFail};
+use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys, LeaseSearch};
 use dhcp_lease::{
-    ClockStart, ClockStep, CommitRefusal, Lease, LeaseStore, LeaseTable, MemoryStore, PutMode,
-    PutRefusal, Receipt, SweepCounts,
+    Answer, ClockStart, ClockStep, CommitRefusal, ExchangeCell, Lease, LeaseStore, LeaseTable,
+    MemoryStore, PutMode, PutRefusal, Receipt, SweepCounts,
 };
 use dhcp_store::database::DatabaseThread;
 use dhcp_store::log::{self, CoreOptions, LogThread, LogThreadOptions, SharedLogState};
@@ -56,21 +56,22 @@ impl<P: DaemonFamily> LeaseBackend<P> {
     /// starts its writer. The writer calls `wake` with a shard's number when rows that the shard
     /// waits for are durable.
     pub(crate) fn open(
-        config: &P::Config,
+        config: &DhcpConfig<P>,
         loading: LeaseTableIntake<'_, P>,
         table: &Arc<LeaseTable<P>>,
         shards: usize,
         wake: impl Fn(usize) + Send + Sync + 'static,
     ) -> Result<Self, ServerError> {
-        let global = P::global(config);
+        let global = &config.global;
         let database = &global.lease_database;
-        // The supervisor has one more shard number, and waits without being woken.
+        // The supervisor, the feed of events and the synchronization with a partner have one more
+        // shard number each, and wait without being woken.
         let woken = move |shard| {
             if shard < shards {
                 wake(shard)
             }
         };
-        let log_shards = SharedLogState::new(shards + 1, woken);
+        let log_shards = SharedLogState::new(shards + 3, woken);
         if let Some(sql) = &database.sql {
             let opened = database::open(global, sql, loading)?;
             let thread = database::start(global, sql, opened, log_shards, Arc::clone(table))?;
@@ -118,7 +119,8 @@ impl<P: DaemonFamily> LeaseBackend<P> {
     }
 
     /// Returns the lease store of shard number `shard`. The number after the last shard is the
-    /// supervisor's.
+    /// supervisor's, the next one that of the feed of lease events, and the one after that is for
+    /// leases of a partner.
     pub(crate) fn store(&self, shard: usize) -> ServerStore<P> {
         match self {
             Self::Memory(table) => ServerStore::Memory(MemoryStore::new(Arc::clone(table))),
@@ -144,7 +146,9 @@ impl<P: DaemonFamily> LeaseBackend<P> {
 
     /// Logs steps of the wall clock, and requests that the lease file is rewritten if the steps
     /// have moved times of leases.
-    pub(crate) fn follow_clock_steps(&self, table: &LeaseTable<P>) {
+    #[must_use]
+    pub(crate) fn follow_clock_steps(&self, table: &LeaseTable<P>) -> bool {
+        let mut is_any_moved = false;
         for ClockStep { by_s, leases } in table.take_clock_steps() {
             if by_s.unsigned_abs() >= LOGGED_STEP_S {
                 let direction = if by_s > 0 { "forward" } else { "back" };
@@ -157,12 +161,14 @@ impl<P: DaemonFamily> LeaseBackend<P> {
                     counted(leases as usize, "lease")
                 );
             }
+            is_any_moved |= leases > 0;
             if let Self::File(_, thread) = self
                 && leases > 0
             {
                 thread.request_rewrite();
             }
         }
+        is_any_moved
     }
 
     /// Returns the counter with the present size of the lease file in bytes; `None` if there is no
@@ -235,9 +241,9 @@ fn follow_clock<P: DaemonFamily>(table: &LeaseTable<P>) -> bool {
 }
 
 /// Returns the path of the lease file of `config`.
-pub(crate) fn lease_file<P: DaemonFamily>(config: &P::Config) -> PathBuf {
+pub(crate) fn lease_file<P: DaemonFamily>(config: &DhcpConfig<P>) -> PathBuf {
     // An absolute name replaces the folder.
-    let name = P::global(config).lease_database.name.as_deref().unwrap_or(P::LEASE_FILE);
+    let name = config.global.lease_database.name.as_deref().unwrap_or(P::LEASE_FILE);
     P::data_folder(config).join(name)
 }
 
@@ -287,6 +293,26 @@ impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
         of_kind!(self, store => store.begin_message(number));
     }
 
+    fn set_exchange(&mut self, exchange: Option<&Arc<ExchangeCell>>) {
+        of_kind!(self, store => store.set_exchange(exchange));
+    }
+
+    fn is_recording_exchanges(&self) -> bool {
+        of_kind!(self, store => store.is_recording_exchanges())
+    }
+
+    fn is_recording_answers(&self) -> bool {
+        of_kind!(self, store => store.is_recording_answers())
+    }
+
+    fn record_answer(&mut self, now: Now, answer: &Answer<'_, F>) {
+        of_kind!(self, store => store.record_answer(now, answer));
+    }
+
+    fn take_event_order(&self) -> u64 {
+        of_kind!(self, store => store.take_event_order())
+    }
+
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         of_kind!(self, store => store.fetch(now, keys, facts));
     }
@@ -308,6 +334,10 @@ impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
         target: &mut String,
     ) -> bool {
         of_kind!(self, store => store.user_context(now, address, identity, target))
+    }
+
+    fn find_leases(&mut self, search: LeaseSearch<'_, F>, leases: &mut Vec<Lease<F>>) -> u64 {
+        of_kind!(self, store => store.find_leases(search, leases))
     }
 
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, CommitRefusal> {

@@ -30,7 +30,9 @@ pub(crate) const SOCKETS: KeaFolder =
 /// Folder of the server's PID files.
 pub(crate) const PID_FILES: KeaFolder =
     KeaFolder { variable: "KEA_PIDFILE_DIR", usual: "/run/kea" };
-const LEGAL_LOG: KeaFolder = KeaFolder { variable: "KEA_LEGAL_LOG_DIR", usual: "/var/lib/kea" };
+/// Folder of the files of the legal log.
+pub(crate) const LEGAL_LOG: KeaFolder =
+    KeaFolder { variable: "KEA_LEGAL_LOG_DIR", usual: "/var/log/kea" };
 const SCRIPTS: KeaFolder =
     KeaFolder { variable: "KEA_HOOK_SCRIPTS_PATH", usual: "/usr/share/kea/scripts" };
 /// Environment variable of the folder of hook libraries, which has no default: packages have
@@ -62,6 +64,11 @@ impl KeaFolder {
     }
 }
 
+/// Returns the folder of scripts that are configured by their name alone.
+pub(crate) fn scripts_folder() -> PathBuf {
+    SCRIPTS.path()
+}
+
 /// Returns the security rules for a server with the configuration file `configuration`.
 pub(crate) fn security_policy(configuration: &Path, is_unrestricted: bool) -> SecurityPolicy {
     // `config-write` may write in the folder of the configuration file, too.
@@ -86,8 +93,8 @@ pub(crate) fn security_policy(configuration: &Path, is_unrestricted: bool) -> Se
 /// of the content, each with its purpose.
 fn own_files(configuration: &Path) -> Vec<(&'static str, String)> {
     let absolute = std::path::absolute(configuration).unwrap_or_default();
-    let pid_files =
-        ["dhcp4", "dhcp6"].map(|name| ("the PID file", pid_file::path(name, configuration)));
+    let pid_files = ["dhcp4", "dhcp6", "dhcp-ddns"]
+        .map(|name| ("the PID file", pid_file::path(name, configuration)));
     [("the configuration file", absolute), ("the server's DUID", DATA.path().join(server_id::FILE))]
         .into_iter()
         .chain(pid_files)
@@ -111,7 +118,7 @@ fn make(folder: &Path) -> std::io::Result<()> {
 /// security rules.
 pub(crate) fn writable(configuration: &Path) -> Vec<PathBuf> {
     let policy = security_policy(configuration, false);
-    let folders = [&policy.data, &policy.logs, &policy.sockets];
+    let folders = [&policy.data, &policy.logs, &policy.sockets, &policy.legal_log];
     let folders = folders.into_iter().flat_map(Folders::iter).map(PathBuf::from);
     folders.chain([PID_FILES.path()]).collect()
 }

@@ -38,6 +38,12 @@ impl<T> PublishedValue<T> {
         VersionedValue { version, value }
     }
 
+    /// Returns the current published value for a thread that is no shard; [`Self::is_used`] does
+    /// not wait for it.
+    pub(crate) fn newest(&self) -> Arc<T> {
+        self.current().0
+    }
+
     /// Returns true if a newer value than the shard's `used_value` is published.
     pub(crate) fn has_changed(&self, used_value: &VersionedValue<T>) -> bool {
         self.version.load(Ordering::Acquire) != used_value.version

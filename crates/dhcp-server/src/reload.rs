@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp4, Dhcp6, IncludeResolver};
+use dhcp_config::{CheckedConfig, ConfigProblem, DhcpConfig, IncludeResolver, ReadConfig};
 
 use crate::ServerError;
 use crate::policy;
@@ -79,67 +79,29 @@ impl ConfigurationReadOptions {
     }
 }
 
-/// Reads and checks the configuration file `path` of a DHCPv4 server.
+/// Reads and checks the configuration file `path` of a server.
 ///
 /// # Errors
 ///
 /// The file's problems, or the reason why it cannot be read.
-pub fn read_dhcp4(
+pub fn read_configuration<F: ReadConfig>(
     path: &Path,
     terms: ConfigurationReadOptions,
-) -> Result<CheckedConfig<Dhcp4>, ServerError> {
-    read(path, |name, text| parse_dhcp4(name, text, path, terms))
-}
-
-/// Reads and checks the configuration file `path` of a DHCPv6 server.
-///
-/// # Errors
-///
-/// The file's problems, or the reason why it cannot be read.
-pub fn read_dhcp6(
-    path: &Path,
-    terms: ConfigurationReadOptions,
-) -> Result<CheckedConfig<Dhcp6>, ServerError> {
-    read(path, |name, text| parse_dhcp6(name, text, path, terms))
-}
-
-/// Checks the configuration `text` of a DHCPv4 server. Problems name the text `name`; the server's
-/// configuration file is `configuration`.
-pub(crate) fn parse_dhcp4(
-    name: &str,
-    text: &str,
-    configuration: &Path,
-    terms: ConfigurationReadOptions,
-) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
-    dhcp_config::parse_dhcp4_by(
-        &terms.reading(configuration),
-        name,
-        text,
-        &mut FileIncludeResolver::default(),
-    )
-}
-
-/// Checks the configuration `text` of a DHCPv6 server. Problems name the text `name`; the server's
-/// configuration file is `configuration`.
-pub(crate) fn parse_dhcp6(
-    name: &str,
-    text: &str,
-    configuration: &Path,
-    terms: ConfigurationReadOptions,
-) -> Result<CheckedConfig<Dhcp6>, Vec<ConfigProblem>> {
-    dhcp_config::parse_dhcp6_by(
-        &terms.reading(configuration),
-        name,
-        text,
-        &mut FileIncludeResolver::default(),
-    )
-}
-
-fn read<C>(
-    path: &Path,
-    parse: impl FnOnce(&str, &str) -> Result<CheckedConfig<C>, Vec<ConfigProblem>>,
-) -> Result<CheckedConfig<C>, ServerError> {
+) -> Result<CheckedConfig<DhcpConfig<F>>, ServerError> {
     let text = fs::read_to_string(path)
         .map_err(|cause| ServerError::Unreadable { path: PathBuf::from(path), cause })?;
-    parse(&path.display().to_string(), &text).map_err(ServerError::Configuration)
+    let name = path.display().to_string();
+    parse_configuration(&name, &text, path, terms).map_err(ServerError::Configuration)
+}
+
+/// Checks the configuration `text` of a server. Problems name the text `name`; the server's
+/// configuration file is `configuration`.
+pub(crate) fn parse_configuration<F: ReadConfig>(
+    name: &str,
+    text: &str,
+    configuration: &Path,
+    terms: ConfigurationReadOptions,
+) -> Result<CheckedConfig<DhcpConfig<F>>, Vec<ConfigProblem>> {
+    let options = terms.reading(configuration);
+    F::read_config(&options, name, text, &mut FileIncludeResolver::default())
 }

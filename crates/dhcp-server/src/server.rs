@@ -5,22 +5,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use dhcp_config::{CheckedConfig, Durability, ExpiredLeases, LeaseChecks, Shards};
+use dhcp_config::{
+    CheckedConfig, DhcpConfig, Durability, ExpiredLeases, GlobalSettings, LeaseChecks, Shards,
+};
 use dhcp_engine::shard::Shard;
 use dhcp_engine::snapshot::Snapshot;
 use dhcp_engine::{InFlight, ReplySink, reclaim};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::v4::V4;
 use dhcp_lease::v6::V6;
+use netio::script_runner::ScriptRunner;
 use netio::signal::Signals;
 use netio::{Clock, Waker, confine};
 
 use crate::ServerError;
 use crate::admission::admit;
-use crate::control::ControlThread;
+use crate::control::{ControlThread, Inbox};
+use crate::events::{
+    self, EventConsumers, EventService, LegalLogService, ListenerParts, ScriptPool,
+};
 use crate::frames::FrameCounters;
+use crate::ha::{self, HaService};
 use crate::hosts::HostsDatabases;
 use crate::latency::{Latencies, Stopwatch};
+use crate::lease_query::BulkLeaseQueries;
 use crate::leases::LeaseBackend;
 use crate::listeners::{ListenerManager, ListenerSocketOptions, STANDING_BYTES};
 use crate::loading::LeaseTableIntake;
@@ -31,13 +39,15 @@ use crate::panics;
 use crate::pid_file::PidFile;
 use crate::policy;
 use crate::published::PublishedValue;
-use crate::reload::ConfigurationReadOptions;
+use crate::reload::{ConfigurationReadOptions, read_configuration};
 use crate::service::DaemonFamily;
+use crate::service_switch::ServiceSwitch;
 use crate::shard_loop::{ShardThread, SharedDaemonState, serve};
 use crate::supervisor::{
     ActiveConfiguration, ShardCounterSources, SupervisedParts, Supervisor, wake,
 };
 use crate::transmit::{Addressing, Batches, ReplyTransmitter};
+use crate::watchdog::Pulses;
 
 /// Settings of the daemon from its command line.
 #[derive(Clone, Debug)]
@@ -108,7 +118,8 @@ where
     netio::process::restrict_umask();
     panics::install();
     let new_folders = policy::make_folders();
-    // This needs a process with one thread.
+    // Both need a process with one thread.
+    let script_runner = events::start_runner(&settings.configuration);
     let restricted = restrict(settings);
     log::start(P::NAME);
     warn_of_flags(P::NAME, settings);
@@ -127,7 +138,7 @@ where
             "the server keeps rights that it does not need: {reason}"
         );
     }
-    let ended = serve_until_stopped::<P>(settings);
+    let ended = serve_until_stopped::<P>(settings, script_runner);
     match &ended {
         Ok(()) | Err(ServerError::Commanded(_)) => {}
         // The caller reports the error in any case; the log gets it only when it goes elsewhere.
@@ -173,61 +184,103 @@ fn warn_of_flags(name: &str, settings: &DaemonSettings) {
     }
 }
 
-fn serve_until_stopped<P: DaemonFamily>(settings: &DaemonSettings) -> Result<(), ServerError>
+fn serve_until_stopped<P: DaemonFamily>(
+    settings: &DaemonSettings,
+    script_runner: Option<std::io::Result<ScriptRunner>>,
+) -> Result<(), ServerError>
 where
     for<'d> ReplyTransmitter<'d>: ReplySink<P>,
 {
     let _pid_file = PidFile::claim(P::NAME, &settings.configuration)?;
     let signals = Signals::install().map_err(system("install signal handlers"))?;
+    let script_runner = script_runner.transpose().map_err(system("start a process for scripts"))?;
+    let scripts = script_runner.map(ScriptPool::start).transpose()?;
     let checked = checked::<P>(settings)?;
-    let global = P::global(&checked.config);
+    events::check(&checked.config.global, scripts.is_some())?;
+    let global = &checked.config.global;
     log::configure(&global.loggers);
     message_log::set_terms(global.decline_probation_period_s, &global.expired_leases);
     let shards = shard_count(global.godwit.shards);
-    let sockets = ListenerSocketOptions {
-        port: settings.port,
-        shards,
-        steering: P::STEERING,
-        coalesce: global.godwit.segmentation,
-        receive_buffer_bytes: (global.godwit.receive_buffer_bytes)
-            .map_or(STANDING_BYTES, |bytes| bytes as usize),
-    };
+    let sockets = socket_options::<P>(global, settings, shards);
     let listening = P::listening(&checked.config);
     let listener_manager = ListenerManager::start(listening, sockets, Clock::mono_ns())?;
     let constants = P::constants(&checked.config)?;
-    let table = Arc::new(LeaseTable::new(unpredictable_seed()));
-    table.begin(Clock::now());
-    reclaim::apply_expiry(&table, &settings.expired(&global.expired_leases));
+    let table = empty_table::<P>(global, settings);
     let snapshot = P::compile(&checked.config, &constants, &table);
     let wakers = wakers(shards)?;
     let leases = open_leases::<P>(&checked.config, settings, &table, &snapshot, &wakers)?;
     let hosts = open_hosts::<P>(&checked, &wakers)?;
-    let (control, inbox) = ControlThread::start()?;
-    control.configure(global.control_sockets.clone()).map_err(ServerError::Control)?;
+    let store = leases.store(wakers.len() + 1);
+    let listener_parts = ListenerParts::new(settings.port, scripts);
+    let mut events = EventService::new(Arc::clone(&table), wakers.clone(), store, listener_parts);
+    let answers_partner = global.high_availability.is_some();
+    let (control, inbox) = ControlThread::start(events.source(), answers_partner)?;
+    control.configure(ha::control_sockets(global)).map_err(ServerError::Control)?;
     let shared = Arc::new(SharedDaemonState {
         stop: AtomicBool::new(false),
-        is_disabled: AtomicBool::new(settings.is_repairing),
+        service: ServiceSwitch::new(usize::from(shards), settings.is_repairing),
         snapshot: PublishedValue::new(Arc::clone(&snapshot), usize::from(shards)),
         listeners: listener_manager.published(),
         table: Arc::clone(&table),
+        pulses: Pulses::new(usize::from(shards)),
     });
+    let mut lease_queries = BulkLeaseQueries::new(Arc::clone(&shared));
+    lease_queries.configure(global.lease_query.as_ref())?;
     let in_force = ActiveConfiguration::<P>::new(checked, snapshot);
+    let legal_log = Arc::new(LegalLogService::new(events.parts().scripts.as_ref()));
+    legal_log.follow::<P>(&in_force.config)?;
+    let (pair, outlines) = (in_force.config.global.high_availability.clone(), &in_force.outlines);
+    let ha = pair.map(|pair| HaService::new(pair, P::NAME, inbox.shared_waker(), outlines));
+    let services = EventConsumers { legal_log: Some(&legal_log), ha: ha.as_ref() };
+    events.configure(&in_force.config, &in_force.outlines, services)?;
     let mut message_log = MessageLog::new(wakers.len());
     message_log.start_if_enabled()?;
     let parts = SupervisedParts {
         listener_manager,
         table,
         leases,
+        events,
+        legal_log,
+        ha,
         hosts,
         wakers,
         in_force,
         constants,
         control,
+        lease_queries,
         message_log,
     };
-    let mut supervisor = Supervisor::new(settings.clone(), Arc::clone(&shared), parts);
+    let supervisor = Supervisor::new(settings.clone(), Arc::clone(&shared), parts);
+    supervise(supervisor, &shared, &signals, inbox)
+}
+
+/// Returns the lease table of a server that starts, without leases.
+fn empty_table<P: DaemonFamily>(
+    global: &GlobalSettings,
+    settings: &DaemonSettings,
+) -> Arc<LeaseTable<P>> {
+    let mut table = LeaseTable::new(unpredictable_seed());
+    if global.lease_query.is_some() {
+        table = table.with_whole_clients_indexed();
+    }
+    table.begin(Clock::now());
+    reclaim::apply_expiry(&table, &settings.expired(&global.expired_leases));
+    Arc::new(table)
+}
+
+/// Runs the shards under `supervisor` until the server is to stop.
+fn supervise<P: DaemonFamily>(
+    mut supervisor: Supervisor<P>,
+    shared: &SharedDaemonState<P>,
+    signals: &Signals,
+    inbox: Inbox,
+) -> Result<(), ServerError>
+where
+    for<'d> ReplyTransmitter<'d>: ReplySink<P>,
+{
     let threads = spawn_shards(&mut supervisor)?;
-    let ended = supervisor.run(&signals, &inbox);
+    let ended = supervisor.run(signals, &inbox);
+    supervisor.report_end();
     // No command gets an answer any more.
     drop(inbox);
     shared.stop.store(true, Ordering::Release);
@@ -237,18 +290,38 @@ where
     }
     supervisor.report();
     supervisor.close()?;
-    match ended? {
+    end_by(ended?)
+}
+
+/// Returns the end of a server with the exit code `code`.
+const fn end_by(code: i32) -> Result<(), ServerError> {
+    match code {
         0 => Ok(()),
         // The operating system keeps eight bits.
         code => Err(ServerError::Commanded((code & 0xff) as u8)),
     }
 }
 
+fn socket_options<P: DaemonFamily>(
+    global: &GlobalSettings,
+    settings: &DaemonSettings,
+    shards: u16,
+) -> ListenerSocketOptions {
+    ListenerSocketOptions {
+        port: settings.port,
+        shards,
+        steering: P::STEERING,
+        coalesce: global.godwit.segmentation,
+        receive_buffer_bytes: (global.godwit.receive_buffer_bytes)
+            .map_or(STANDING_BYTES, |bytes| bytes as usize),
+    }
+}
+
 /// Reads and checks the server's configuration and logs its warnings.
 fn checked<P: DaemonFamily>(
     settings: &DaemonSettings,
-) -> Result<CheckedConfig<P::Config>, ServerError> {
-    let checked = P::read(&settings.configuration, settings.terms)?;
+) -> Result<CheckedConfig<DhcpConfig<P>>, ServerError> {
+    let checked = read_configuration(&settings.configuration, settings.terms)?;
     checked.warnings.iter().for_each(log::problem);
     admit::<P>(&checked.config, &settings.accept_inactive)?;
     Ok(checked)
@@ -274,7 +347,7 @@ where
         counted(in_force.snapshot.subnets().len(), "subnet"),
         supervisor.settings().port,
         counted(threads.len(), "shard"),
-        durability_name(P::global(&in_force.config).godwit.durability)
+        durability_name(in_force.config.global.godwit.durability)
     );
     Ok(threads)
 }
@@ -292,6 +365,10 @@ where
     let store = supervisor.leases().store(index);
     let mut shard = Shard::new(store, Arc::clone(&in_force.snapshot), in_flight);
     shard.set_prefetch(netio::prefetch);
+    shard.set_event_gate(supervisor.events().gate());
+    if let Some(filter) = supervisor.pair_filter() {
+        shard.set_pair_filter(filter);
+    }
     if let Some(hosts) = supervisor.hosts() {
         shard.set_hosts(hosts.cache(index, unpredictable_seed()));
     }
@@ -302,7 +379,7 @@ where
         frames: Arc::clone(&frames),
         latencies: Arc::clone(&latencies),
     };
-    let godwit = &P::global(&in_force.config).godwit;
+    let godwit = &in_force.config.global.godwit;
     let shard_thread = ShardThread {
         index,
         shard,
@@ -318,6 +395,7 @@ where
         has_fixed_room: godwit.receive_buffer_bytes.is_some(),
         stopwatch: Stopwatch::new(latencies),
         recorder: NoticeRecorder::new(supervisor.mailbox(index)),
+        event_signal: supervisor.events().signal(),
     };
     supervisor.count(counted);
     let shared = supervisor.shared();
@@ -342,14 +420,14 @@ fn wakers(shards: u16) -> Result<Vec<Arc<Waker>>, ServerError> {
 }
 
 fn open_leases<P: DaemonFamily>(
-    config: &P::Config,
+    config: &DhcpConfig<P>,
     settings: &DaemonSettings,
     table: &Arc<LeaseTable<P>>,
     snapshot: &Snapshot<P>,
     wakers: &[Arc<Waker>],
 ) -> Result<LeaseBackend<P>, ServerError> {
     let to_wake = wakers.to_vec();
-    let global = P::global(config);
+    let global = &config.global;
     let checks = if settings.is_repairing { LeaseChecks::None } else { global.lease_checks };
     let extended_checks = global.extended_info_checks;
     let loading = LeaseTableIntake::new(checks, extended_checks, table, snapshot, Clock::now());
@@ -357,11 +435,11 @@ fn open_leases<P: DaemonFamily>(
 }
 
 fn open_hosts<P: DaemonFamily>(
-    checked: &CheckedConfig<P::Config>,
+    checked: &CheckedConfig<DhcpConfig<P>>,
     wakers: &[Arc<Waker>],
 ) -> Result<Option<HostsDatabases<P>>, ServerError> {
     let to_wake = wakers.to_vec();
-    let global = P::global(&checked.config);
+    let global = &checked.config.global;
     let document = checked.document.to_json();
     HostsDatabases::open(global, &document, wakers.len(), move |shard| to_wake[shard].wake())
 }
@@ -375,7 +453,7 @@ const fn durability_name(durability: Durability) -> &'static str {
 }
 
 /// Returns a seed that clients cannot guess, for hashes of values that clients choose.
-fn unpredictable_seed() -> u64 {
+pub(crate) fn unpredictable_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
 }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use base::ColonHex;
 use dhcp_config::v6::{ServerIdConfig, ServerIdType};
 use dhcp_store::regular_file;
+use netio::interface::Interface;
 
 use crate::ServerError;
 use crate::loggers::DAEMON;
@@ -169,28 +170,27 @@ fn write(path: &Path, duid: &[u8]) -> io::Result<()> {
     File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
 }
 
-/// Returns the link-layer address of the machine's first interface that has one, except loopback.
+/// Returns the link-layer address that identifies the machine. It comes from the kernel, not from
+/// `/sys`, which a container or a bare root folder may lack.
 fn link_layer_address() -> Option<LinkLayer> {
-    let of = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).ok();
-    let entries = fs::read_dir("/sys/class/net").ok()?;
-    let mut link_layers: Vec<(u32, LinkLayer)> = entries
-        .filter_map(|entry| {
-            let folder = entry.ok()?.path();
-            let index = of(&folder, "ifindex")?.trim().parse().ok()?;
-            let kind = of(&folder, "type")?.trim().parse().ok()?;
-            let address = parse_link_layer(of(&folder, "address")?.trim())?;
-            Some((index, (kind, address)))
-        })
-        .collect();
-    link_layers.sort_unstable();
-    link_layers.into_iter().next().map(|(_, link_layer)| link_layer)
+    chosen_link_layer(netio::interface::list().ok()?)
 }
 
-/// Parses a link-layer address that identifies a machine: long enough and not all zero.
-fn parse_link_layer(text: &str) -> Option<Vec<u8>> {
-    let octets: Option<Vec<u8>> =
-        text.split(':').map(|pair| u8::from_str_radix(pair, 16).ok()).collect();
-    octets.filter(|octets| octets.len() >= LINK_LAYER_MIN && octets.iter().any(|&o| o != 0))
+/// Returns the link-layer address of the first of `interfaces` that is set up, as Kea does, or else
+/// of the first one: an address identifies a machine also while its interfaces are down. Loopback
+/// interfaces, short addresses and those of zeros do not count.
+fn chosen_link_layer(interfaces: Vec<Interface>) -> Option<LinkLayer> {
+    let identifies =
+        |octets: &[u8]| octets.len() >= LINK_LAYER_MIN && octets.iter().any(|&octet| octet != 0);
+    interfaces
+        .into_iter()
+        .filter(|interface| !interface.is_loopback)
+        .filter_map(|interface| {
+            let link_layer = interface.link_layer.filter(|(_, octets)| identifies(octets))?;
+            Some((interface.is_set_up, link_layer))
+        })
+        .min_by_key(|&(is_set_up, _)| !is_set_up)
+        .map(|(_, link_layer)| link_layer)
 }
 
 #[cfg(test)]
@@ -254,6 +254,30 @@ mod tests {
     fn a_machine_without_a_link_layer_address_is_told_so() {
         let error = make(&ServerIdConfig::default(), None, NOW_S, &|| None).unwrap_err();
         assert!(error.to_string().contains("server-id"), "{error}");
+    }
+
+    #[test]
+    fn the_first_interface_that_is_set_up_gives_the_address() {
+        let interface = |index: u32, is_set_up, address: &[u8]| Interface {
+            name: format!("eth{index}"),
+            index,
+            is_up: is_set_up,
+            is_set_up,
+            is_loopback: index == 1,
+            is_multicast: true,
+            mac: None,
+            link_layer: Some((1, address.to_vec())),
+            addresses: Vec::new(),
+        };
+        let loopback = interface(1, true, &[9; 6]);
+        let unusable = [interface(2, true, &[1; 4]), interface(3, true, &[0; 6])];
+        let [first, second] = [4, 5].map(|index| interface(index, false, &[index as u8; 6]));
+        let up = interface(6, true, &[6; 20]);
+        let none = [std::slice::from_ref(&loopback), &unusable].concat();
+        assert_eq!(chosen_link_layer(none.clone()), None);
+        let down = [&none[..], &[first, second]].concat();
+        assert_eq!(chosen_link_layer(down.clone()), Some((1, vec![4; 6])));
+        assert_eq!(chosen_link_layer([down, vec![up]].concat()), Some((1, vec![6; 20])));
     }
 
     #[test]

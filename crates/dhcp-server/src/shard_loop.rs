@@ -25,6 +25,7 @@ use dhcp_lease::{LeaseStore, LeaseTable};
 use netio::receive::DEFAULT_SLOTS;
 use netio::{Clock, PacketRecvBatch, PacketSocket, PollFd, RecvBatch, UdpSocket, Waker};
 
+use crate::events::EventSignal;
 use crate::frames::FrameCounters;
 use crate::latency::{Stopwatch, since_ns};
 use crate::listeners::{
@@ -34,7 +35,9 @@ use crate::listeners::{
 use crate::message_log::NoticeRecorder;
 use crate::published::{PublishedValue, VersionedValue};
 use crate::service::DaemonFamily;
+use crate::service_switch::ServiceSwitch;
 use crate::transmit::{Addressing, Batches, ReplyTransmitter};
+use crate::watchdog::Pulses;
 
 /// Size of the receive buffer for one datagram in bytes: relay agents may send as much as UDP
 /// carries. Memory is used as far as it was ever filled; a multiple of 4 KiB would make all slots
@@ -52,15 +55,17 @@ const DRAIN_NS: u64 = 2_000 * NS_PER_MS;
 pub(crate) struct SharedDaemonState<P: DaemonFamily> {
     /// True when the daemon, and so every shard, is to end.
     pub(crate) stop: AtomicBool,
-    /// True while a control command (`dhcp-disable`) has disabled the service: the shards read
-    /// messages and do not answer them.
-    pub(crate) is_disabled: AtomicBool,
+    /// Switch of the service, which control commands (`dhcp-disable`) and the relationship with a
+    /// partner turn off: the shards then read messages and do not answer them.
+    pub(crate) service: ServiceSwitch,
     /// Configuration snapshot that the shards serve by.
     pub(crate) snapshot: PublishedValue<Snapshot<P>>,
     /// Listeners that the shards serve at.
     pub(crate) listeners: Arc<PublishedValue<ListenerSet>>,
     /// Lease table that all shards share.
     pub(crate) table: Arc<LeaseTable<P>>,
+    /// Signs of life of the shards, for the service manager.
+    pub(crate) pulses: Pulses,
 }
 
 /// Shard with all that its thread needs.
@@ -77,6 +82,8 @@ pub(crate) struct ShardThread<P: DaemonFamily, S> {
     pub(crate) has_fixed_room: bool,
     pub(crate) stopwatch: Stopwatch,
     pub(crate) recorder: NoticeRecorder,
+    /// Signal that events of leases may be durable.
+    pub(crate) event_signal: Arc<EventSignal>,
 }
 
 /// State of a shard's loop: its receive buffers and the times of its tasks.
@@ -151,7 +158,7 @@ where
         .map(|listener| fixed.unwrap_or_else(|| enlarge_burst_queue(listener)))
         .collect();
     while !shared.listeners.has_changed(listeners) {
-        shard.set_disabled(shared.is_disabled.load(Ordering::Relaxed));
+        let is_off = begin_turn(thread.index, shard, shared);
         replies.read_topic_levels();
         if shared.snapshot.has_changed(snapshot) {
             shared.snapshot.catch_up(thread.index, snapshot);
@@ -171,7 +178,13 @@ where
         }
         shard.end_batch(state.now, &mut replies);
         shard.count_unsent(replies.flush());
-        state.do_housekeeping(shard, shared);
+        if shared.table.waiting_events() > 0 {
+            thread.event_signal.notify();
+        }
+        if is_off && !shard.has_held_messages() {
+            shared.service.rest(thread.index);
+        }
+        state.do_housekeeping(thread.index, shard, shared);
         if state.is_over(shard) {
             return false;
         }
@@ -185,6 +198,19 @@ where
         }
     }
     true
+}
+
+/// Begins a turn of a shard's loop. Returns true if the service is off, so that the turn begins no
+/// transaction.
+fn begin_turn<P: DaemonFamily, S: LeaseStore<P>>(
+    index: usize,
+    shard: &mut Shard<P, S>,
+    shared: &SharedDaemonState<P>,
+) -> bool {
+    let is_off = shared.service.begin_turn(index);
+    shard.set_disabled(is_off);
+    shard.set_waiting_events(shared.table.waiting_events());
+    is_off
 }
 
 /// Returns the objects that a shard polls: each of its sockets, for datagrams, and its waker.
@@ -332,6 +358,7 @@ impl ShardLoopState {
 
     fn do_housekeeping<P: DaemonFamily, S: LeaseStore<P>>(
         &mut self,
+        index: usize,
         shard: &mut Shard<P, S>,
         shared: &SharedDaemonState<P>,
     ) {
@@ -339,6 +366,7 @@ impl ShardLoopState {
         if now.mono_ns < self.housekeeping_due_ns {
             return;
         }
+        shared.pulses.beat(index);
         self.housekeeping_due_ns = now.mono_ns + HOUSEKEEPING_NS;
         let begun_ns = Clock::mono_ns();
         let swept = shard.housekeeping(now, SWEEP_BUDGET);

@@ -5,11 +5,16 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
+use crate::lenient_verifier::LenientVerifier;
 use crate::regular_file;
 
 /// Reads the certificates of authorities from the file `anchor`, or from the files of the folder
@@ -39,6 +44,23 @@ pub fn authorities(anchor: &Path) -> Result<RootCertStore, String> {
         }
     }
     Ok(roots)
+}
+
+/// Returns a verifier of servers' certificates that come from the authorities in `anchor`, for any
+/// host name.
+///
+/// # Errors
+///
+/// Names the file that is unusable, and the reason.
+pub fn verifier_for_any_name(
+    anchor: &Path,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, String> {
+    let roots = Arc::new(authorities(anchor)?);
+    let strict = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
+        .build()
+        .map_err(|cause| format!("{} cannot be used: {cause}", anchor.display()))?;
+    Ok(Arc::new(LenientVerifier { strict: Some(strict), provider }))
 }
 
 /// Reads a certificate with its chain up to its authority from the file `certificate`, and its

@@ -21,6 +21,7 @@
 pub mod certificates;
 pub mod database;
 pub mod hosts;
+mod lenient_verifier;
 pub mod log;
 pub mod memfile;
 pub mod regular_file;

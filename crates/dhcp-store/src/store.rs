@@ -5,10 +5,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use base::{Now, Prefetch};
-use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys};
+use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys, LeaseSearch};
 use dhcp_lease::{
-    CommitEpochs, CommitRefusal, Lease, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt,
-    RowView, Sweep, SweepCounts, TableShard,
+    Answer, CommitEpochs, CommitRefusal, ExchangeCell, Lease, LeaseStore, LeaseTable, PutMode,
+    PutRefusal, Receipt, RowView, Sweep, SweepCounts, TableShard,
 };
 
 use crate::database::SharedJournal;
@@ -182,6 +182,26 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LeaseStore<F> for LoggedStore<F, J>
         self.journal.begin_message(number);
     }
 
+    fn set_exchange(&mut self, exchange: Option<&Arc<ExchangeCell>>) {
+        self.shard.set_exchange(exchange);
+    }
+
+    fn is_recording_exchanges(&self) -> bool {
+        self.shard.table().is_recording_exchanges()
+    }
+
+    fn is_recording_answers(&self) -> bool {
+        self.shard.table().is_recording_answers()
+    }
+
+    fn record_answer(&mut self, now: Now, answer: &Answer<'_, F>) {
+        self.shard.record_answer(now, answer);
+    }
+
+    fn take_event_order(&self) -> u64 {
+        self.shard.table().take_event_order()
+    }
+
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, F>, facts: &mut Facts<F>) {
         let settled_epoch = self.log.settled();
         self.shard.table().look_up(now, settled_epoch, keys, facts);
@@ -211,6 +231,14 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LeaseStore<F> for LoggedStore<F, J>
         target: &mut String,
     ) -> bool {
         self.shard.table().user_context(now, address, identity, target)
+    }
+
+    fn find_leases(&mut self, search: LeaseSearch<'_, F>, leases: &mut Vec<Lease<F>>) -> u64 {
+        let newest_epoch = self.shard.table().find_leases(search, leases);
+        if newest_epoch > self.log.settled() {
+            self.log.await_epoch(newest_epoch);
+        }
+        newest_epoch
     }
 
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, F>]) -> Result<Receipt, CommitRefusal> {

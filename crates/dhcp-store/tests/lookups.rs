@@ -7,7 +7,9 @@ use std::sync::{Arc, mpsc};
 
 use base::{Now, Random};
 use dhcp_store::database::{DatabaseError, DatabaseFault};
-use dhcp_store::hosts::{Directory, LookupThread, LookupTurnResult, Lookups, ShardLookups};
+use dhcp_store::hosts::{
+    ChangedKeys, Directory, LookupThread, LookupTurnResult, Lookups, ShardLookups,
+};
 
 const NOW: Now = Now { mono_ns: 5, wall_us: 7 };
 
@@ -71,6 +73,26 @@ fn a_failure_is_answered_at_once_and_the_next_question_tries_again() {
     assert_eq!(shard_lookups.request(vec![3]), 2);
     assert_eq!(lookups.look_up_all(NOW, &mut directory), LookupTurnResult::Answered(1));
     assert_eq!(shard_lookups.take_result().unwrap().results, Some(vec![(3, vec![4, 3])]));
+}
+
+#[test]
+fn every_shard_gets_the_changed_keys_once() {
+    let lookups = Lookups::<u32, u32>::new(2, |_| {});
+    let [mut one, mut two] = [0, 1].map(|shard| ShardLookups::new(Arc::clone(&lookups), shard));
+    assert_eq!(one.take_changed(), ChangedKeys::Keys(vec![]));
+    lookups.forget(&[3, 9]);
+    assert_eq!(one.take_changed(), ChangedKeys::Keys(vec![3, 9]));
+    assert_eq!(one.take_changed(), ChangedKeys::Keys(vec![]));
+    lookups.forget(&[6]);
+    lookups.forget(&[]);
+    assert_eq!(one.take_changed(), ChangedKeys::Keys(vec![6]));
+    assert_eq!(two.take_changed(), ChangedKeys::Keys(vec![3, 9, 6]));
+    // A shard that serves no client keeps a bounded number of keys.
+    (0..2000).for_each(|key| lookups.forget(&[key]));
+    assert_eq!(two.take_changed(), ChangedKeys::All);
+    lookups.forget(&[1]);
+    assert_eq!(two.take_changed(), ChangedKeys::Keys(vec![1]));
+    assert_eq!(one.take_changed(), ChangedKeys::All);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use base::time::NS_PER_S;
+use base::{ToolError, ToolResult};
 use load::{ExchangeTimeLimits, LoadRate, LoadShape, LoadShapeArg, replay};
 use netio::signal::Signals;
 use netio::{FrameRoute, ScopedAddress, interface, neighbor, resolve, scoped, stderr, stdout};
@@ -14,11 +15,11 @@ use netio::{FrameRoute, ScopedAddress, interface, neighbor, resolve, scoped, std
 use crate::capture::{self, DNS_PORT};
 use crate::cookie;
 use crate::edns::EdnsOption;
-use crate::failed;
+use crate::fell_short;
 use crate::metrics;
 use crate::query_selection::{QuerySelectionArgs, SelectedQueries};
 use crate::record::DnsLoadReport;
-use crate::run::{DnsLoadError, run};
+use crate::run::run;
 use crate::search::{DnsSearchTrial, SearchOutcome, search};
 use crate::settings::{DnsLoadSettings, Transport};
 use crate::silence;
@@ -165,20 +166,14 @@ pub(crate) fn parse_seconds(text: &str) -> Result<u64, String> {
     ns.ok_or_else(|| "must be a number of seconds".into())
 }
 
-/// Message and exit code of a failure that ends `godwit dns load` early.
-pub(crate) type Failure = (String, u8);
-
 impl DnsLoadArgs {
     /// Returns load shape and rate of a run against a server at `port`, from the flags and the
     /// times in `queries`.
-    fn shape(
-        &self,
-        queries: &mut SelectedQueries,
-        port: u16,
-    ) -> Result<(LoadShape, LoadRate), Failure> {
+    fn shape(&self, queries: &mut SelectedQueries, port: u16) -> ToolResult<(LoadShape, LoadRate)> {
         if let Some((file, times_ns)) = queries.times.take() {
             let replay = LoadShapeArg::Replay(file).with_rate(self.rate, |_| Ok(sorted(times_ns)));
-            return replay.map_err(|problem| (format!("--replay-times: {problem}"), 2));
+            return replay
+                .map_err(|problem| ToolError::Usage(format!("--replay-times: {problem}")));
         }
         let any = LoadRate::per_second(ANY_PER_S);
         let needs_any = self.rate.is_none() && !self.shape.is_replay();
@@ -191,10 +186,10 @@ impl DnsLoadArgs {
             Ok(recording.times_ns)
         };
         let shaped = self.shape.with_rate(if needs_any { any } else { self.rate }, times);
-        shaped.map_err(|problem| (format!("--shape {problem}"), 2))
+        shaped.map_err(|problem| ToolError::Usage(format!("--shape {problem}")))
     }
 
-    fn server(&self) -> Result<SocketAddr, Failure> {
+    fn server(&self) -> ToolResult<SocketAddr> {
         let is_usable =
             |ip: IpAddr| self.local.is_none_or(|own| own.address.is_ipv4() == ip.is_ipv4());
         let endpoint = resolve::endpoint(&self.server, Some(self.port), is_usable);
@@ -206,7 +201,7 @@ impl DnsLoadArgs {
         let scope = of_local.or_else(of_interface).unwrap_or(0);
         endpoint
             .and_then(|server| scoped::with_scope(server, scope))
-            .map_err(|why| (format!("--server {why}"), 2))
+            .map_err(|why| ToolError::Usage(format!("--server {why}")))
     }
 
     /// Returns the source address of queries (`--local`) without its interface, which is that of
@@ -222,20 +217,20 @@ impl DnsLoadArgs {
     }
 
     /// Refuses flags that a search for the highest rate has no use for.
-    fn check_rate(&self) -> Result<(), Failure> {
+    fn check_rate(&self) -> ToolResult<()> {
         if !self.is_search() {
             return Ok(());
         }
         if self.shape != LoadShapeArg::Shape(LoadShape::Even) {
-            return Err(("--shape needs the rate -Q".into(), 2));
+            return Err(ToolError::usage("--shape needs the rate -Q"));
         }
         if self.runs.is_some() {
-            return Err(("-n needs the rate -Q, or -q".into(), 2));
+            return Err(ToolError::usage("-n needs the rate -Q, or -q"));
         }
         Ok(())
     }
 
-    fn settings(&self) -> Result<DnsLoadSettings, Failure> {
+    fn settings(&self) -> ToolResult<DnsLoadSettings> {
         let server = self.server()?;
         self.check_rate()?;
         let mut queries = self.asking.select(server.port(), || self.cookie(server))?;
@@ -277,12 +272,12 @@ impl DnsLoadArgs {
 
     /// Returns the cookie for the queries (RFC 7873), if the flags ask for one; requests the
     /// server's part from `server`.
-    fn cookie(&self, server: SocketAddr) -> Result<Option<EdnsOption>, Failure> {
+    fn cookie(&self, server: SocketAddr) -> ToolResult<Option<EdnsOption>> {
         if !self.asking.has_cookie() {
             return Ok(None);
         }
         let learnt = cookie::learn(server, self.own_ip(), self.seed)
-            .map_err(|error| (format!("cannot get a server cookie from {server}: {error}"), 1))?;
+            .map_err(ToolError::cannot("get a server cookie from", server))?;
         if !learnt.is_whole {
             stderr::print_line(format_args!(
                 "dns load: {server} sent no server cookie; queries carry the client cookie only"
@@ -293,32 +288,30 @@ impl DnsLoadArgs {
 
     /// Returns the route of frames to `server`, if queries leave as frames of an interface
     /// (AF_XDP).
-    fn frames(&self, server: SocketAddr) -> Result<Option<FrameRoute>, Failure> {
+    fn frames(&self, server: SocketAddr) -> ToolResult<Option<FrameRoute>> {
         let Some(interface) = &self.interface else { return Ok(None) };
-        let route = FrameRoute::to(server, interface, self.server_mac, self.own_ip());
-        let route = route.map_err(|error| (error.to_string(), 1))?;
-        route.map(Some).ok_or_else(|| (neighbor::unknown(server.ip()), 2))
+        let route = FrameRoute::to(server, interface, self.server_mac, self.own_ip())?;
+        route.map(Some).ok_or_else(|| ToolError::Usage(neighbor::unknown(server.ip())))
     }
 
     /// Runs the load, prints its result and returns the exit code.
     pub(crate) fn run(&self) -> ExitCode {
-        self.try_run().unwrap_or_else(|(message, code)| failed(&message, code))
+        stderr::exit_code_with_errors(self.try_run())
     }
 
-    fn try_run(&self) -> Result<ExitCode, Failure> {
+    fn try_run(&self) -> ToolResult<ExitCode> {
         let settings = self.settings()?;
-        let signals = Signals::install()
-            .map_err(|error| (format!("cannot install signal handlers: {error}"), 1))?;
+        let signals = Signals::for_command()?;
         if self.is_search() {
             return self.search(&settings, signals);
         }
-        let report = run(&settings, signals.stop()).map_err(failure)?;
-        self.print(&report).map_err(|message| (message, 1))?;
+        let report = run(&settings, signals.stop())?;
+        self.print(&report)?;
         let loss_percent = 100.0 * report.load.exchanges.loss();
         Ok(if signals.stopped_by().is_some() {
             ExitCode::from(130)
         } else if let Some(silence) = silence::describe(&settings, &report) {
-            failed(&silence, 3)
+            fell_short(&silence)
         } else if self.max_loss.is_some_and(|limit| loss_percent > limit) {
             ExitCode::from(3)
         } else {
@@ -326,25 +319,23 @@ impl DnsLoadArgs {
         })
     }
 
-    fn search(&self, settings: &DnsLoadSettings, signals: Signals) -> Result<ExitCode, Failure> {
+    fn search(&self, settings: &DnsLoadSettings, signals: Signals) -> ToolResult<ExitCode> {
         stderr::print_line(format_args!(
             "no rate given (-Q): searching for the highest rate that {} answers",
             settings.server
         ));
         let tell = |trial: &DnsSearchTrial| stderr::print_line(trial.line());
-        let SearchOutcome { trial, is_limited_here } =
-            search(settings, signals.stop(), tell).map_err(failure)?;
-        self.print(&trial.report).map_err(|message| (message, 1))?;
+        let SearchOutcome { trial, is_limited_here } = search(settings, signals.stop(), tell)?;
+        self.print(&trial.report)?;
         if signals.stopped_by().is_some() {
             return Ok(ExitCode::from(130));
         }
         if let Some(silence) = silence::describe(&trial.settings, &trial.report) {
-            return Ok(failed(&silence, 3));
+            return Ok(fell_short(&silence));
         }
         if !trial.holds() {
-            return Ok(failed(
+            return Ok(fell_short(
                 "found no rate at which the server answers 97.5 % of the queries in time",
-                3,
             ));
         }
         let rate = trial.settings.rate.as_per_second();
@@ -354,31 +345,16 @@ impl DnsLoadArgs {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn print(&self, report: &DnsLoadReport) -> Result<(), String> {
+    fn print(&self, report: &DnsLoadReport) -> ToolResult<()> {
         if let Some(path) = &self.metrics {
             let words: Vec<_> =
                 env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
             fs::write(path, metrics::lines(report, &words))
-                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+                .map_err(ToolError::cannot("write", path.display()))?;
         }
         let json = || serde_json::to_string(report).expect("a report is plain data");
-        let printed = match &self.json {
-            Some(path) if path.as_os_str() == "-" => stdout::print_line(&json()),
-            Some(path) => {
-                fs::write(path, json() + "\n")
-                    .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-                stdout::print_painted(&report.to_string(), load::highlight)
-            }
-            None => stdout::print_painted(&report.to_string(), load::highlight),
-        };
-        printed.map_err(|error| format!("cannot write to standard output: {error}"))
+        stdout::print_or_write(self.json.as_deref(), json, &report.to_string(), load::highlight)
     }
-}
-
-/// Returns message and exit code of a load run that failed.
-pub(crate) fn failure(error: DnsLoadError) -> Failure {
-    let code = if matches!(error, DnsLoadError::Settings(_)) { 2 } else { 1 };
-    (error.to_string(), code)
 }
 
 /// Sorts times of captured queries in ascending order: a capture of several interfaces may have
@@ -402,7 +378,7 @@ mod tests {
     }
 
     /// Returns the settings of `dns load` with these words, or the message and the exit code.
-    fn settings(words: &[&str]) -> Result<DnsLoadSettings, Failure> {
+    fn settings(words: &[&str]) -> ToolResult<DnsLoadSettings> {
         let words = ["load", "-s", "127.0.0.1:9053"].iter().chain(words);
         DnsLoadCommandLine::try_parse_from(words).unwrap().args.settings()
     }
@@ -415,7 +391,7 @@ mod tests {
             (&["--shape", "ramp:0%..100%", "-l", "1"], "--shape needs the rate -Q"),
             (&["-n", "5"], "-n needs the rate -Q, or -q"),
         ] {
-            assert_eq!(settings(words).unwrap_err(), (why.to_owned(), 2), "{words:?}");
+            assert_eq!(settings(words).unwrap_err(), ToolError::usage(why), "{words:?}");
         }
         for words in [&["--shape", "poisson", "-Q", "5"][..], &["-n", "5", "-Q", "5"]] {
             assert_eq!(settings(words).unwrap().rate, LoadRate::per_second(5.0).unwrap());
@@ -441,7 +417,8 @@ mod tests {
         {
             let name = flag.split('=').next().unwrap();
             let why = format!("{name}: queries of a capture are sent unchanged");
-            assert_eq!(settings(&["-a", "192.0.2.1", "-d", path, flag]).unwrap_err(), (why, 2));
+            let refused = settings(&["-a", "192.0.2.1", "-d", path, flag]).unwrap_err();
+            assert_eq!(refused, ToolError::Usage(why));
         }
     }
 }

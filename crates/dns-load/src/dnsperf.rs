@@ -14,17 +14,15 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::time::{NS_PER_S, seconds};
+use base::{ToolError, ToolResult};
 use load::{ExchangeTimeLimits, LoadRate};
 use netio::signal::Signals;
 use netio::{ScopedAddress, resolve, scoped, stderr, stdout};
 
-use crate::DnsLoadError;
-use crate::args::{
-    DnsTransportMode, Failure, UNLIMITED_NS, failure, parse_mode, parse_rate, parse_seconds,
-};
+use crate::args::{DnsTransportMode, UNLIMITED_NS, parse_mode, parse_rate, parse_seconds};
 use crate::capture::DNS_PORT;
 use crate::edns::{EdnsArgs, EdnsOption, parse_option};
-use crate::failed;
+use crate::fell_short;
 use crate::query_selection::{self, QuerySelectionArgs};
 use crate::record::DnsLoadReport;
 use crate::run::run;
@@ -143,22 +141,18 @@ fn parse_long(text: &str) -> Result<LongOption, String> {
 impl DnsperfArgs {
     /// Runs the load, prints its result as dnsperf does, and returns the exit code.
     pub(crate) fn run(&self) -> ExitCode {
-        self.try_run().unwrap_or_else(|(message, code)| failed(&message, code))
+        stderr::exit_code_with_errors(self.try_run())
     }
 
-    fn try_run(&self) -> Result<ExitCode, Failure> {
+    fn try_run(&self) -> ToolResult<ExitCode> {
         let settings = self.settings()?;
-        let problems = settings.problems();
-        if !problems.is_empty() {
-            return Err(named_failure(DnsLoadError::Settings(problems)));
-        }
-        let signals = Signals::install()
-            .map_err(|error| (format!("cannot install signal handlers: {error}"), 1))?;
-        print(&self.head(&settings))?;
+        ToolError::refuse(&settings.problems()).map_err(named_failure)?;
+        let signals = Signals::for_command()?;
+        stdout::print(&self.head(&settings))?;
         let (settings, report) = self.run_and_print(settings, signals.stop())?;
-        print(&self.result(&settings, &report))?;
+        stdout::print(&self.result(&settings, &report))?;
         Ok(match silence::describe(&settings, &report) {
-            Some(silence) => failed(&silence, 3),
+            Some(silence) => fell_short(&silence),
             None => ExitCode::SUCCESS,
         })
     }
@@ -169,7 +163,7 @@ impl DnsperfArgs {
         &self,
         mut settings: DnsLoadSettings,
         stop: &AtomicBool,
-    ) -> Result<(DnsLoadSettings, DnsLoadReport), Failure> {
+    ) -> ToolResult<(DnsLoadSettings, DnsLoadReport)> {
         let (timed_out, ids) = mpsc::channel();
         let is_silent = self.long.contains(&LongOption::Suppress { has_timeouts: true });
         settings.timed_out = (!is_silent).then_some(timed_out);
@@ -188,7 +182,7 @@ impl DnsperfArgs {
         })
     }
 
-    fn server(&self) -> Result<SocketAddr, Failure> {
+    fn server(&self) -> ToolResult<SocketAddr> {
         let is_usable = |ip: IpAddr| match &*self.family {
             "inet" => ip.is_ipv4(),
             "inet6" => ip.is_ipv6(),
@@ -197,10 +191,10 @@ impl DnsperfArgs {
         let scope = self.local.map_or(0, |local| local.scope);
         resolve::endpoint(&self.server, Some(self.port), is_usable)
             .and_then(|server| scoped::with_scope(server, scope))
-            .map_err(|why| (format!("-s {why}"), 1))
+            .map_err(|why| ToolError::Failed(format!("-s {why}")))
     }
 
-    fn settings(&self) -> Result<DnsLoadSettings, Failure> {
+    fn settings(&self) -> ToolResult<DnsLoadSettings> {
         let server = self.server()?;
         let edns = EdnsArgs::for_dnsperf(self.edns, self.dnssec, &self.edns_options);
         let queries = if self.is_binary {
@@ -214,7 +208,7 @@ impl DnsperfArgs {
         });
         let runs = self.runs.or_else(|| self.duration.is_none().then_some(1));
         let rate = self.rate.or_else(|| LoadRate::per_second(1_000.0));
-        let rate = rate.ok_or_else(|| ("-Q: invalid rate".to_owned(), 2))?;
+        let rate = rate.ok_or_else(|| ToolError::usage("-Q: invalid rate"))?;
         let settings = DnsLoadSettings {
             local: self.local.map(|local| local.address),
             transport: match self.mode {
@@ -342,8 +336,7 @@ impl DnsperfArgs {
 
 /// Returns the failure of a run, with the switches of dnsperf in its text instead of those of
 /// `godwit dns load`.
-fn named_failure(error: DnsLoadError) -> Failure {
-    let (text, code) = failure(error);
+fn named_failure(error: ToolError) -> ToolError {
     let names = [
         ("--ports", "-c"),
         ("--threads", "-T"),
@@ -352,7 +345,12 @@ fn named_failure(error: DnsLoadError) -> Failure {
         (", with --drain-s at most 3600", " and at most 3600"),
         (" or --drain-s", ""),
     ];
-    (names.iter().fold(text, |text, (ours, theirs)| text.replace(ours, theirs)), code)
+    let named =
+        |text| names.iter().fold(text, |text: String, (ours, theirs)| text.replace(ours, theirs));
+    match error {
+        ToolError::Usage(text) => ToolError::Usage(named(text)),
+        ToolError::Failed(text) => ToolError::Failed(named(text)),
+    }
 }
 
 /// Returns dnsperf's lines about TCP connections.
@@ -417,10 +415,6 @@ fn deviation_s(report: &DnsLoadReport) -> f64 {
     let mean = entries().map(|(s, count)| s * count).sum::<f64>() / count;
     let squares = entries().map(|(s, count)| (s - mean).powi(2) * count);
     (squares.sum::<f64>() / (count - 1.0)).sqrt()
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    stdout::print(text).map_err(|error| (format!("cannot write to standard output: {error}"), 1))
 }
 
 #[cfg(test)]

@@ -107,7 +107,6 @@ pub struct Exchanges<'w> {
 impl<'w> Exchanges<'w> {
     /// Creates the set of a thread's queries, empty. `capacity` is the number of queries that may
     /// be watched at a time; the threads take the queries of `workload` in turn.
-    #[must_use]
     pub fn new(
         identities: QueryIdentities,
         limits: ExchangeTimeLimits,
@@ -169,7 +168,6 @@ impl<'w> Exchanges<'w> {
     }
 
     /// Returns the index of the port that the next query leaves by.
-    #[must_use]
     pub const fn next_port(&self) -> usize {
         self.identities.port(self.open.next_number())
     }
@@ -307,14 +305,12 @@ impl<'w> Exchanges<'w> {
     }
 
     /// Returns the number of the thread's queries that can still get an answer.
-    #[must_use]
     pub const fn unsettled(&self) -> u64 {
         self.unsettled
     }
 
     /// Returns true when no query of the thread can still get an answer: every one has ended or
     /// expired.
-    #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.unsettled == 0
     }

@@ -21,7 +21,6 @@ pub struct ExpectedAnswer {
 impl ExpectedAnswer {
     /// Creates the expectation of an answer with `rcode` and `records`, type and data of each, in
     /// any order.
-    #[must_use]
     pub fn new<'a>(rcode: Rcode, records: impl Iterator<Item = (RecordType, &'a [u8])>) -> Self {
         let mut expected = Self { rcode, answers: 0, sum: 0 };
         for (kind, data) in records {

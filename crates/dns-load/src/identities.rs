@@ -18,20 +18,17 @@ pub struct QueryIdentities {
 
 impl QueryIdentities {
     /// Returns the identifier of the first query in runs with `seed`.
-    #[must_use]
     pub fn id_base_of(seed: u64) -> u16 {
         Random::from_seed(seed).fork(0x6964).next_u32() as u16
     }
 
     /// Returns the index of the port, counted from 0, that query `number` leaves by.
-    #[must_use]
     pub const fn port(&self, number: u64) -> usize {
         (number / RUN % self.ports) as usize
     }
 
     /// Returns the identifier of query `number`: unique among 65,536 consecutive queries of its
     /// port.
-    #[must_use]
     pub const fn id(&self, number: u64) -> u16 {
         let round = number / (RUN * self.ports);
         self.id_base.wrapping_add((round * RUN + number % RUN) as u16)
@@ -39,7 +36,6 @@ impl QueryIdentities {
 
     /// Returns the number of the latest query below `next_number` that left by `port` with the
     /// identifier `id`; `None` when none did.
-    #[must_use]
     pub fn number_of(&self, port: usize, id: u16, next_number: u64) -> Option<u64> {
         let (round_len, first) = (RUN * self.ports, port as u64 * RUN);
         let begun = (next_number % round_len).saturating_sub(first).min(RUN);

@@ -42,7 +42,7 @@ pub use expected::ExpectedAnswer;
 pub use identities::QueryIdentities;
 pub use queries::QueryWorkload;
 pub use record::DnsLoadReport;
-pub use run::{DnsLoadError, run};
+pub use run::run;
 pub use settings::{DnsLoadSettings, Transport};
 pub use tally::{AnswerFault, DnsMessageTally};
 pub use tcp::ConnectionCounts;
@@ -109,10 +109,8 @@ impl DnsCommand {
     }
 }
 
-/// Prints the error that stopped a command below `godwit dns`, and returns the exit code.
-pub(crate) fn failed(message: &str, code: u8) -> ExitCode {
-    for line in message.lines() {
-        netio::stderr::print_line(format_args!("error: {line}"));
-    }
-    ExitCode::from(code)
+/// Prints the reason why a run fell short, and returns the exit code.
+pub(crate) fn fell_short(reason: &str) -> ExitCode {
+    netio::stderr::print_errors(reason);
+    ExitCode::from(3)
 }

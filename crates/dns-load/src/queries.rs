@@ -79,13 +79,11 @@ impl QueryWorkload {
     }
 
     /// Returns the length of the longest query of the run, in bytes.
-    #[must_use]
     pub fn longest(&self) -> usize {
         (0..self.len()).map(|index| self.query(index).len()).max().unwrap_or(0)
     }
 
     /// Returns the mean length of the run's queries, in bytes, rounded down.
-    #[must_use]
     pub const fn mean_bytes(&self) -> usize {
         match self.octets.len().checked_div(self.len()) {
             Some(mean) => mean,
@@ -99,13 +97,11 @@ impl QueryWorkload {
     }
 
     /// Returns the number of the run's queries.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Returns true when the run has no query.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -115,20 +111,17 @@ impl QueryWorkload {
     /// # Panics
     ///
     /// Panics when there are not that many queries.
-    #[must_use]
     pub fn query(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.octets[start..self.ends[index] as usize]
     }
 
     /// Returns the expected answer to query `index`, if it is known.
-    #[must_use]
     pub fn expected(&self, index: usize) -> Option<&ExpectedAnswer> {
         self.expected.get(index)
     }
 
     /// Returns true when `answer` repeats the question of query `index`, letters in any case.
-    #[must_use]
     pub fn has_question_of(&self, index: usize, answer: &DnsMessage<'_>) -> bool {
         let query = self.query(index);
         let is_repeated = answer.header().counts[0] == 1

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use base::{ToolError, ToolResult};
 use dns_wire::{EdnsOptions, Query, stream};
 
-use crate::args::Failure;
 use crate::capture::{self, DNS_PORT};
 use crate::edns::{EDNS_BYTES, EdnsArgs, EdnsOption, PLAIN_BYTES};
 use crate::queries::QueryWorkload;
@@ -75,19 +75,21 @@ impl QuerySelectionArgs {
     pub(crate) fn select(
         &self,
         port: u16,
-        cookie: impl FnOnce() -> Result<Option<EdnsOption>, Failure>,
-    ) -> Result<SelectedQueries, Failure> {
+        cookie: impl FnOnce() -> ToolResult<Option<EdnsOption>>,
+    ) -> ToolResult<SelectedQueries> {
         if self.zone_like.is_none() && self.size.is_given() {
-            return Err(("--names and --zone need --zone-like".into(), 2));
+            return Err(ToolError::usage("--names and --zone need --zone-like"));
         }
         let (name, octets) = self.read()?;
         if self.queries.is_some() && packet_wire::pcap::is_capture(&octets) {
             return self.captured(&name, &octets, port);
         }
         if self.replay_times {
-            return Err((format!("--replay-times needs a capture; {name} is not one"), 2));
+            return Err(ToolError::Usage(format!(
+                "--replay-times needs a capture; {name} is not one"
+            )));
         }
-        let options_with = |cookie| self.edns.options(cookie).map_err(|problem| (problem, 2));
+        let options_with = |cookie| self.edns.options(cookie).map_err(ToolError::Usage);
         options_with(None)?;
         let options = options_with(cookie()?)?;
         let query = Query {
@@ -105,18 +107,19 @@ impl QuerySelectionArgs {
         }
         let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Refuse };
         let file = query_file::read(&name, &octets, query, bad_lines);
-        let file = file.map_err(|problems| (problems, 2))?;
+        let file = file.map_err(ToolError::Usage)?;
         report_lines(&name, &file);
         Ok(queries_of(file.workload))
     }
 
     /// Returns the name and the content of the query file, or of the flag `--query`.
-    fn read(&self) -> Result<(String, Vec<u8>), Failure> {
+    fn read(&self) -> ToolResult<(String, Vec<u8>)> {
         let Some(path) = &self.queries else {
             return Ok(("--query".to_owned(), self.query.clone().into_bytes()));
         };
         let name = path.display().to_string();
-        let octets = read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;
+        let octets =
+            read(path).map_err(|error| ToolError::Usage(format!("cannot read {name}: {error}")))?;
         Ok((name, octets))
     }
 
@@ -143,13 +146,15 @@ impl QuerySelectionArgs {
 
     /// Returns the queries of the capture `file`: those to the port of DNS, and to the server's
     /// port of this run.
-    fn captured(&self, name: &str, file: &[u8], port: u16) -> Result<SelectedQueries, Failure> {
+    fn captured(&self, name: &str, file: &[u8], port: u16) -> ToolResult<SelectedQueries> {
         let flag = self.edns.first_given();
         if let Some(flag) = flag.or_else(|| self.no_recursion.then_some("--no-recursion")) {
-            return Err((format!("{flag}: queries of a capture are sent unchanged"), 2));
+            return Err(ToolError::Usage(format!(
+                "{flag}: queries of a capture are sent unchanged"
+            )));
         }
         let captured = capture::queries(file, &[DNS_PORT, port])
-            .map_err(|problem| (format!("{name} {problem}"), 2))?;
+            .map_err(|problem| ToolError::Usage(format!("{name} {problem}")))?;
         if !captured.packets.is_complete() {
             let packets = captured.packets;
             netio::stderr::print_line(format_args!("dns load: {name}: {packets}"));
@@ -166,20 +171,25 @@ impl QuerySelectionArgs {
 /// Returns the messages of a binary query file, each after its length in two bytes, unchanged
 /// except for their identifiers; answers, and messages without a header of DNS, are left out and
 /// counted.
-pub(crate) fn messages_of(path: &Path) -> Result<SelectedQueries, Failure> {
+pub(crate) fn messages_of(path: &Path) -> ToolResult<SelectedQueries> {
     let name = path.display().to_string();
-    let octets = read(path).map_err(|error| (format!("cannot read {name}: {error}"), 2))?;
+    let octets =
+        read(path).map_err(|error| ToolError::Usage(format!("cannot read {name}: {error}")))?;
     let (mut workload, mut others, mut rest) = (QueryWorkload::default(), 0_u64, &octets[..]);
     while let Some((message, behind)) = stream::split(rest) {
         rest = behind;
         if capture::is_request(message) {
-            workload.add_as_it_is(message).map_err(|why| (format!("{name} holds {why}"), 2))?;
+            workload
+                .add_as_it_is(message)
+                .map_err(|why| ToolError::Usage(format!("{name} holds {why}")))?;
         } else {
             others += 1;
         }
     }
     if workload.is_empty() {
-        return Err((format!("{name} has no DNS query after a length in two bytes"), 2));
+        return Err(ToolError::Usage(format!(
+            "{name} has no DNS query after a length in two bytes"
+        )));
     }
     if others > 0 || !rest.is_empty() {
         let end = if rest.is_empty() { "" } else { ", and an incomplete last message" };

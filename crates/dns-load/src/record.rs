@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use base::Figure;
 use base::time::seconds;
 use dns_wire::{DnsMessageDefect, Rcode};
 use load::{Health, LoadShape};
@@ -87,6 +86,7 @@ pub struct AnswerCounts {
 }
 
 /// Sum of the results of all generator threads.
+#[derive(Default)]
 struct DnsResultSum {
     answered: Answered,
     sends: SendCounts,
@@ -102,24 +102,15 @@ struct DnsResultSum {
 }
 
 fn add_up(results: Vec<DnsThreadResult>) -> DnsResultSum {
-    let mut sum = DnsResultSum {
-        answered: Answered::default(),
-        sends: SendCounts::default(),
-        connections: ConnectionCounts::default(),
-        health: Health::default(),
-        too_long: 0,
-        cpu_ns: 0,
-        segmentation: true,
-        stopped_ns: None,
-        ran_out_ns: Some(0),
-    };
+    let mut sum =
+        DnsResultSum { segmentation: true, ran_out_ns: Some(0), ..DnsResultSum::default() };
     for result in results {
         sum.answered.ledger.merge(&result.answered.ledger);
         sum.answered.tally.merge(&result.answered.tally);
         sum.answered.timeline.merge(&result.answered.timeline);
         sum.answered.answered_ns = sum.answered.answered_ns.max(result.answered.answered_ns);
         sum.answered.response_latency.0.merge(&result.answered.response_latency.0);
-        sum.sends += result.sends;
+        sum.sends.merge(&result.sends);
         sum.connections.merge(&result.connections);
         sum.health.socket_drops += result.socket_drops;
         sum.too_long += result.too_long;
@@ -271,18 +262,6 @@ fn wall_ns(mono_ns: u64) -> u64 {
     (1_000 * now.wall_us + mono_ns).saturating_sub(now.mono_ns)
 }
 
-/// Returns the name, for a person, of the form in which queries left (datagrams, groups, frames).
-/// Groups leave through sockets even if the run has an interface for frames.
-fn offload(load: &LoadRecord) -> &'static str {
-    let setting = |name: &str| load.settings.get(name).unwrap_or(&Value::Null);
-    let sends_frames = setting("interface").is_string() && setting("segmentation") == false;
-    match (sends_frames, load.segmentation) {
-        (true, _) => "frames",
-        (false, true) => "segmentation",
-        (false, false) => "no segmentation",
-    }
-}
-
 /// Formats counts of a record as `NAME COUNT, NAME COUNT`.
 fn listed<N: fmt::Display>(counts: &BTreeMap<N, u64>) -> String {
     let words: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
@@ -306,30 +285,13 @@ impl DnsLoadReport {
             tcp.unsent
         )
     }
-
-    fn write_latencies(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let load = &self.load;
-        for (name, latency) in [("from due ", &load.latency_due), ("from sent", &load.latency_sent)]
-        {
-            writeln!(f, "latency    {name} {}", latency.text())?;
-        }
-        Ok(())
-    }
 }
 
 impl fmt::Display for DnsLoadReport {
     /// Writes the summary of the run for a person, about a dozen lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (load, queries, answers) = (&self.load, &self.load.exchanges, &self.answers);
-        writeln!(
-            f,
-            "{} queries/s offered for {:.3} s, {}/s answered within {} s{}",
-            Figure(load.offered_per_s),
-            load.duration_s,
-            Figure(load.completed_per_s),
-            load.deadline_s,
-            if self.interrupted { " (interrupted)" } else { "" }
-        )?;
+        load.write_rates(f, "queries", "answered", self.interrupted)?;
         writeln!(
             f,
             "queries    due {}, sent {}, on time {}, late {}, lost {}, refused {}, wrong {}, \
@@ -346,7 +308,7 @@ impl fmt::Display for DnsLoadReport {
         )?;
         let codes = listed(&answers.rcodes);
         writeln!(f, "answers    {codes}; truncated {}, late {}", answers.truncated, answers.late)?;
-        self.write_latencies(f)?;
+        load.write_latencies(f)?;
         writeln!(
             f,
             "datagrams  sent {}, received {}, repeated {}, malformed {}, unmatched {}",
@@ -363,22 +325,6 @@ impl fmt::Display for DnsLoadReport {
             }
         }
         self.write_connections(f)?;
-        let offload = offload(load);
-        writeln!(
-            f,
-            "generator  {:.3} CPU s, {} late sends (worst {:.0} µs), {} own drops, {} refused, {offload}",
-            load.generator_cpu_s,
-            load.late_sends,
-            load.late_send_max_us,
-            load.own_socket_drops,
-            load.send_refused
-        )?;
-        if load.generator_limited {
-            writeln!(f, "GENERATOR LIMITED: {}", load.generator_limited_reason)?;
-        }
-        for warning in &self.warnings {
-            writeln!(f, "warning: {warning}")?;
-        }
-        Ok(())
+        load.write_generator(f, &self.warnings)
     }
 }

@@ -3,8 +3,6 @@
 
 use std::process::ExitCode;
 
-use crate::failed;
-
 /// Switches of resperf with a value that the printed command line of `godwit dns load` leaves out.
 const LEFT_OUT: &str = "-f -a -x -t -b -y -i -P -c -L -q -F -O";
 
@@ -32,7 +30,8 @@ struct ResperfCommandLine {
 
 impl ResperfArgs {
     pub(crate) fn run(&self) -> ExitCode {
-        failed(&self.parsed().message(), 2)
+        netio::stderr::print_errors(self.parsed().message());
+        ExitCode::from(2)
     }
 
     fn parsed(&self) -> ResperfCommandLine {

@@ -1,11 +1,12 @@
 //! Whole DNS load run: opens ports or connections, starts threads, and adds up their results.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::{fmt, io};
 
 use base::time::NS_PER_MS;
+use base::{ToolError, ToolResult};
 use dns_wire::query::QUERY_BYTES_MAX;
 use load::{LoadPeriod, Schedule, ThreadShare, Timeline};
 use netio::{
@@ -32,51 +33,19 @@ const PORT_BUFFER_BYTES: usize = 1 << 20;
 /// threads take that long to start.
 const LEAD_NS: u64 = 20 * NS_PER_MS;
 
-/// Reason why a DNS load run failed. No behaviour of a server is an error.
-#[derive(Debug)]
-pub enum DnsLoadError {
-    /// The settings of the run cannot work; lists every problem.
-    Settings(Vec<String>),
-    /// The process may not open as many sockets as the run needs.
-    Limit(String),
-    /// The operating system refused a socket, an interface or a processor.
-    Net(NetError),
-}
-
-impl fmt::Display for DnsLoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Settings(problems) => f.write_str(&problems.join("\n")),
-            Self::Limit(problem) => f.write_str(problem),
-            Self::Net(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for DnsLoadError {}
-
-impl From<NetError> for DnsLoadError {
-    fn from(error: NetError) -> Self {
-        Self::Net(error)
-    }
-}
-
 /// Runs the DNS load until the schedule has ended and no query is open, or, after `stop` was set,
 /// as long as queries are open; returns the report.
 ///
 /// # Errors
 ///
 /// Fails when the settings cannot work or the environment refuses a port or a processor.
-pub fn run(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadReport, DnsLoadError> {
-    let problems = settings.problems();
-    if !problems.is_empty() {
-        return Err(DnsLoadError::Settings(problems));
-    }
+pub fn run(settings: &DnsLoadSettings, stop: &AtomicBool) -> ToolResult<DnsLoadReport> {
+    ToolError::refuse(&settings.problems())?;
     let follows = settings.transport == Transport::Udp { tc_fallback: true };
     let sockets = u64::from(settings.ports) * if follows { 2 } else { 1 };
     // Connections that wait for their last answers are extra, as many as the limit allows.
     if file_limit::need(sockets.saturating_add(settings.retiring())).is_err() {
-        file_limit::need(sockets).map_err(DnsLoadError::Limit)?;
+        file_limit::need(sockets).map_err(ToolError::Failed)?;
     }
     match settings.transport {
         Transport::Udp { .. } => over_udp(settings, stop),
@@ -86,7 +55,7 @@ pub fn run(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadRepor
 
 /// Runs a load over UDP: every thread with ports of its own, and with TCP connections where
 /// truncated answers are followed.
-fn over_udp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadReport, DnsLoadError> {
+fn over_udp(settings: &DnsLoadSettings, stop: &AtomicBool) -> ToolResult<DnsLoadReport> {
     // Allocation takes time and must be over before the schedule begins.
     let mut load_threads = Vec::new();
     for thread in 0..u64::from(settings.threads) {
@@ -127,7 +96,7 @@ fn start_ns(settings: &DnsLoadSettings) -> u64 {
 
 /// Runs a load over TCP: every thread with connections of its own, all open before the first query
 /// is due.
-fn over_tcp(settings: &DnsLoadSettings, stop: &AtomicBool) -> Result<DnsLoadReport, DnsLoadError> {
+fn over_tcp(settings: &DnsLoadSettings, stop: &AtomicBool) -> ToolResult<DnsLoadReport> {
     let mut load_threads = Vec::new();
     for thread in 0..u64::from(settings.threads) {
         let (list, mut connections) = connections(settings, thread)?;

@@ -3,10 +3,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base::{ToolError, ToolResult};
 use load::LoadRate;
 
 use crate::record::DnsLoadReport;
-use crate::run::{DnsLoadError, run};
+use crate::run::run;
 use crate::settings::DnsLoadSettings;
 
 /// Rate of a search's first run, in queries per second.
@@ -62,7 +63,7 @@ pub(crate) fn search(
     settings: &DnsLoadSettings,
     stop: &AtomicBool,
     mut tell: impl FnMut(&DnsSearchTrial),
-) -> Result<SearchOutcome, DnsLoadError> {
+) -> ToolResult<SearchOutcome> {
     let (mut best, mut worst): (Option<DnsSearchTrial>, Option<DnsSearchTrial>) = (None, None);
     let mut per_s = FIRST_PER_S;
     while let Some(rate) = LoadRate::per_second(per_s.round()) {
@@ -97,6 +98,6 @@ pub(crate) fn search(
     let limited = worst.as_ref().is_none_or(|trial| trial.report.load.generator_limited);
     match best.or(worst) {
         Some(trial) => Ok(SearchOutcome { trial, is_limited_here: limited }),
-        None => Err(DnsLoadError::Settings(vec!["no rate could be tried".to_owned()])),
+        None => Err(ToolError::usage("no rate could be tried")),
     }
 }

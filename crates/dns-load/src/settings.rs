@@ -32,7 +32,6 @@ pub enum Transport {
 
 impl Transport {
     /// Returns the name of the transport in records.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Udp { tc_fallback: false } => "udp",
@@ -105,7 +104,6 @@ pub struct DnsLoadSettings {
 impl DnsLoadSettings {
     /// Returns the settings of a run of `rate` queries per second against `server` for ten seconds,
     /// otherwise with defaults.
-    #[must_use]
     pub const fn new(server: SocketAddr, workload: QueryWorkload, rate: LoadRate) -> Self {
         Self {
             server,
@@ -137,7 +135,6 @@ impl DnsLoadSettings {
 
     /// Returns the number of ports of thread `thread`, from 0: the first threads have one more
     /// where the ports cannot be shared evenly.
-    #[must_use]
     pub fn ports_of(&self, thread: u64) -> u64 {
         let (ports, threads) = (u64::from(self.ports), u64::from(self.threads));
         ports / threads + u64::from(thread < ports % threads)

@@ -23,7 +23,6 @@ base::named! {
 
 impl AnswerFault {
     /// Returns the class of a query whose first answer has the fault.
-    #[must_use]
     pub const fn class(self) -> ExchangeClass {
         match self {
             Self::Question | Self::ResponseCode | Self::Records => ExchangeClass::WrongClient,
@@ -32,34 +31,36 @@ impl AnswerFault {
     }
 }
 
-/// Counts of one generator thread's datagrams, and of messages over TCP, by kind. `received` is the
-/// sum of the others up to `foreign`, except `octets`.
-#[derive(Clone, Debug)]
-pub struct DnsMessageTally {
-    /// Number of datagrams received, and of messages over TCP.
-    pub received: u64,
-    /// Number of bytes of the messages from the server, without headers of UDP and IP.
-    pub octets: u64,
-    /// Numbers of first answers to queries, also late ones, by response code.
-    pub rcodes: Vec<u64>,
-    /// Number of answers with the flag TC (truncated) after which the query was sent again over
-    /// TCP.
-    pub asked_again: u64,
-    /// Number of further answers to queries that had an answer already.
-    pub repeated: u64,
-    /// Numbers of messages with port and identifier of a query that are no valid answer to it, by
-    /// [`AnswerFault`].
-    pub faults: [u64; AnswerFault::ALL.len()],
-    /// Numbers of datagrams that are no DNS messages, by [`DnsMessageDefect::index`].
-    pub malformed: [u64; DnsMessageDefect::ALL.len()],
-    /// Number of messages that belong to no query that is watched.
-    pub unmatched: u64,
-    /// Number of datagrams from another address or port than the server's.
-    pub foreign: u64,
-    /// Number of first answers with the flag TC (truncated) set.
-    pub truncated: u64,
-    /// Number of first answers that came after their deadline.
-    pub late: u64,
+base::counts! {
+    /// Counts of one generator thread's datagrams, and of messages over TCP, by kind. `received` is
+    /// the sum of the others up to `foreign`, except `octets`.
+    #[derive(Clone, Debug)]
+    pub struct DnsMessageTally {
+        /// Number of datagrams received, and of messages over TCP.
+        pub received: u64,
+        /// Number of bytes of the messages from the server, without headers of UDP and IP.
+        pub octets: u64,
+        /// Numbers of first answers to queries, also late ones, by response code.
+        pub rcodes: Vec<u64>,
+        /// Number of answers with the flag TC (truncated) after which the query was sent again over
+        /// TCP.
+        pub asked_again: u64,
+        /// Number of further answers to queries that had an answer already.
+        pub repeated: u64,
+        /// Numbers of messages with port and identifier of a query that are no valid answer to it,
+        /// by [`AnswerFault`].
+        pub faults: [u64; AnswerFault::ALL.len()],
+        /// Numbers of datagrams that are no DNS messages, by [`DnsMessageDefect::index`].
+        pub malformed: [u64; DnsMessageDefect::ALL.len()],
+        /// Number of messages that belong to no query that is watched.
+        pub unmatched: u64,
+        /// Number of datagrams from another address or port than the server's.
+        pub foreign: u64,
+        /// Number of first answers with the flag TC (truncated) set.
+        pub truncated: u64,
+        /// Number of first answers that came after their deadline.
+        pub late: u64,
+    }
 }
 
 impl Default for DnsMessageTally {
@@ -80,30 +81,8 @@ impl Default for DnsMessageTally {
     }
 }
 
-fn add(mine: &mut [u64], theirs: &[u64]) {
-    for (mine, theirs) in mine.iter_mut().zip(theirs) {
-        *mine += theirs;
-    }
-}
-
 impl DnsMessageTally {
-    /// Adds the message counts of another thread.
-    pub fn merge(&mut self, other: &Self) {
-        self.received += other.received;
-        self.octets += other.octets;
-        add(&mut self.rcodes, &other.rcodes);
-        self.asked_again += other.asked_again;
-        self.repeated += other.repeated;
-        add(&mut self.faults, &other.faults);
-        add(&mut self.malformed, &other.malformed);
-        self.unmatched += other.unmatched;
-        self.foreign += other.foreign;
-        self.truncated += other.truncated;
-        self.late += other.late;
-    }
-
     /// Returns the number of first answers to queries.
-    #[must_use]
     pub fn answered(&self) -> u64 {
         self.rcodes.iter().sum()
     }

@@ -120,7 +120,7 @@ fn frames_are_answered_and_both_ledgers_agree() {
         let (queries, messages) = (load.load.exchanges, load.load.messages);
         assert_eq!((queries.due, queries.on_time), (QUERIES, QUERIES), "{load} {echo}");
         assert_eq!((messages.sent, messages.received), (echo.received, echo.sent), "{load} {echo}");
-        assert_eq!((echo.answered, echo.refused, echo.socket_drops), (QUERIES, 0, 0));
+        assert_eq!((echo.counts.answered, echo.refused, echo.socket_drops), (QUERIES, 0, 0));
         assert_eq!(echo.interface.as_deref(), Some("in0"));
         let is_form_printed = load.to_string().contains(" refused, frames\n");
         assert_eq!(is_form_printed, matches!(send_form, QuerySendForm::AsFrames), "{load}");
@@ -128,7 +128,7 @@ fn frames_are_answered_and_both_ledgers_agree() {
     assert!(enter_a_link());
     let faults = EchoFaults { drop: QueryShare::ALL, ..EchoFaults::default() };
     let (load, echo) = both(faults, QuerySendForm::AsFrames);
-    assert_eq!((load.load.exchanges.lost, echo.dropped, echo.sent), (QUERIES, QUERIES, 0));
+    assert_eq!((load.load.exchanges.lost, echo.counts.dropped, echo.sent), (QUERIES, QUERIES, 0));
 }
 
 /// Returns the number of frames on loopback for the queries and answers of a run at `listen`, when
@@ -161,7 +161,11 @@ fn in_groups(listen: &str) -> u64 {
     });
     assert_eq!(load.load.exchanges.on_time, QUERIES, "{load} {echo}");
     assert_eq!((load.load.messages.sent, load.load.messages.received), (QUERIES, QUERIES));
-    assert_eq!((echo.received, echo.answered, echo.sent), (QUERIES, QUERIES, QUERIES), "{echo}");
+    assert_eq!(
+        (echo.received, echo.counts.answered, echo.sent),
+        (QUERIES, QUERIES, QUERIES),
+        "{echo}"
+    );
     assert!(echo.segmentation && load.load.segmentation);
     transmitted("lo") - before
 }

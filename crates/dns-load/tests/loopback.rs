@@ -6,9 +6,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use base::ToolError;
 use base::time::{NS_PER_MS, NS_PER_S};
 use dns_load::echo::{self, EchoFaults, EchoResponder, QueryShare};
-use dns_load::{DnsLoadError, DnsLoadReport, DnsLoadSettings, QueryWorkload, run};
+use dns_load::{DnsLoadReport, DnsLoadSettings, QueryWorkload, run};
 use dns_wire::{Edns, Query, Rcode};
 use load::{ExchangeTimeLimits, LoadRate, LoadShape};
 
@@ -83,8 +84,8 @@ fn agree(load: &DnsLoadReport, echo: &echo::EchoReport) {
     assert_eq!((queries.due, queries.sent, messages.sent), (QUERIES, QUERIES, QUERIES));
     assert_eq!(messages.sent, echo.received);
     assert_eq!(messages.received, echo.sent, "{load} {echo}");
-    assert_eq!(echo.received, echo.not_queries + echo.dropped + echo.answered);
-    let answers_made = echo.answered + echo.duplicated;
+    assert_eq!(echo.received, echo.counts.not_queries + echo.counts.dropped + echo.counts.answered);
+    let answers_made = echo.counts.answered + echo.counts.duplicated;
     assert_eq!(answers_made, echo.sent + echo.refused + echo.overflowed + echo.held_at_end);
     let classes = [
         queries.on_time,
@@ -111,7 +112,7 @@ fn share(text: &str) -> QueryShare {
 #[test]
 fn without_faults_every_query_is_answered_once() {
     let (load, echo) = with(EchoFaults::default());
-    assert_eq!((load.load.exchanges.on_time, echo.answered), (QUERIES, QUERIES));
+    assert_eq!((load.load.exchanges.on_time, echo.counts.answered), (QUERIES, QUERIES));
     assert_eq!(
         load.answers.rcodes.clone().into_iter().collect::<Vec<_>>(),
         [("NOERROR".to_owned(), QUERIES)]
@@ -125,25 +126,25 @@ fn without_faults_every_query_is_answered_once() {
 #[test]
 fn what_is_dropped_is_lost() {
     let (load, echo) = with(EchoFaults { drop: share("30%"), ..EchoFaults::default() });
-    assert!((200..400).contains(&echo.dropped), "{echo}");
-    assert_eq!(load.load.exchanges.lost, echo.dropped);
-    assert_eq!(load.load.exchanges.on_time, QUERIES - echo.dropped);
+    assert!((200..400).contains(&echo.counts.dropped), "{echo}");
+    assert_eq!(load.load.exchanges.lost, echo.counts.dropped);
+    assert_eq!(load.load.exchanges.on_time, QUERIES - echo.counts.dropped);
 }
 
 #[test]
 fn what_is_doubled_is_repeated() {
     let (load, echo) = with(EchoFaults { duplicate: share("30%"), ..EchoFaults::default() });
-    assert!(echo.duplicated > 200, "{echo}");
-    assert_eq!(load.answers.repeated, echo.duplicated);
-    assert_eq!(load.load.exchanges.duplicate_answered, echo.duplicated);
-    assert_eq!(load.load.exchanges.on_time, QUERIES - echo.duplicated);
+    assert!(echo.counts.duplicated > 200, "{echo}");
+    assert_eq!(load.answers.repeated, echo.counts.duplicated);
+    assert_eq!(load.load.exchanges.duplicate_answered, echo.counts.duplicated);
+    assert_eq!(load.load.exchanges.on_time, QUERIES - echo.counts.duplicated);
 }
 
 #[test]
 fn what_is_delayed_takes_longer_or_is_late() {
     let faults = EchoFaults { delay: (50 * NS_PER_MS, QueryShare::ALL), ..EchoFaults::default() };
     let (load, echo) = with(faults);
-    assert_eq!((load.load.exchanges.on_time, echo.delayed), (QUERIES, QUERIES));
+    assert_eq!((load.load.exchanges.on_time, echo.counts.delayed), (QUERIES, QUERIES));
     assert!(load.load.latency_sent.min_us >= 50_000.0, "{load}");
     let (load, echo) = both(responder(faults), |settings| DnsLoadSettings {
         limits: ExchangeTimeLimits { deadline_ns: 20 * NS_PER_MS, grace_ns: 60 * NS_PER_S },
@@ -159,9 +160,9 @@ fn what_is_delayed_takes_longer_or_is_late() {
 fn response_codes_are_counted_and_failures_are_not_success() {
     let faults = EchoFaults { rcode: (Rcode::SERVFAIL, share("0.5")), ..EchoFaults::default() };
     let (load, echo) = with(faults);
-    assert_eq!(load.answers.rcodes["SERVFAIL"], echo.rcode_set);
-    assert_eq!(load.load.exchanges.nak, echo.rcode_set);
-    assert_eq!(load.answers.rcodes["NOERROR"], QUERIES - echo.rcode_set);
+    assert_eq!(load.answers.rcodes["SERVFAIL"], echo.counts.rcode_set);
+    assert_eq!(load.load.exchanges.nak, echo.counts.rcode_set);
+    assert_eq!(load.answers.rcodes["NOERROR"], QUERIES - echo.counts.rcode_set);
     let faults = EchoFaults { rcode: (Rcode::NXDOMAIN, QueryShare::ALL), ..EchoFaults::default() };
     let (load, _) = with(faults);
     assert_eq!((load.answers.rcodes["NXDOMAIN"], load.load.exchanges.on_time), (QUERIES, QUERIES));
@@ -170,27 +171,27 @@ fn response_codes_are_counted_and_failures_are_not_success() {
 #[test]
 fn truncated_answers_are_seen() {
     let (load, echo) = with(EchoFaults { truncate: share("20%"), ..EchoFaults::default() });
-    assert!(echo.truncated > 100, "{echo}");
-    assert_eq!(load.answers.truncated, echo.truncated);
+    assert!(echo.counts.truncated > 100, "{echo}");
+    assert_eq!(load.answers.truncated, echo.counts.truncated);
     assert_eq!(load.load.exchanges.on_time, QUERIES);
 }
 
 #[test]
 fn answers_to_other_questions_are_wrong() {
     let (load, echo) = with(EchoFaults { wrong: share("20%"), ..EchoFaults::default() });
-    assert!(echo.wrong > 100, "{echo}");
-    assert_eq!(load.answers.faults["question"], echo.wrong);
-    assert_eq!(load.load.exchanges.wrong_client, echo.wrong);
-    assert_eq!(load.load.exchanges.on_time, QUERIES - echo.wrong);
+    assert!(echo.counts.wrong > 100, "{echo}");
+    assert_eq!(load.answers.faults["question"], echo.counts.wrong);
+    assert_eq!(load.load.exchanges.wrong_client, echo.counts.wrong);
+    assert_eq!(load.load.exchanges.on_time, QUERIES - echo.counts.wrong);
 }
 
 #[test]
 fn answers_that_are_cut_short_are_malformed() {
     let (load, echo) = with(EchoFaults { malformed: share("20%"), ..EchoFaults::default() });
-    assert!(echo.malformed > 100, "{echo}");
-    assert_eq!(load.answers.malformed["truncated"], echo.malformed);
-    assert_eq!(load.load.messages.malformed, echo.malformed);
-    assert_eq!(load.load.exchanges.lost, echo.malformed);
+    assert!(echo.counts.malformed > 100, "{echo}");
+    assert_eq!(load.answers.malformed["truncated"], echo.counts.malformed);
+    assert_eq!(load.load.messages.malformed, echo.counts.malformed);
+    assert_eq!(load.load.exchanges.lost, echo.counts.malformed);
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn the_same_seed_does_the_same_damage() {
     let faults = EchoFaults { drop: share("10%"), wrong: share("10%"), ..EchoFaults::default() };
     let one = || {
         let (_, echo) = with(faults);
-        (echo.dropped, echo.wrong)
+        (echo.counts.dropped, echo.counts.wrong)
     };
     assert_eq!(one(), one());
 }
@@ -258,11 +259,12 @@ fn settings_that_cannot_work_are_all_told() {
         limits: ExchangeTimeLimits { deadline_ns: NS_PER_S, grace_ns: NS_PER_S },
         ..settings("127.0.0.1:53".parse().unwrap(), &EchoFaults::default())
     };
-    let Err(DnsLoadError::Settings(problems)) = run(&settings, &AtomicBool::new(false)) else {
+    let Err(ToolError::Usage(problems)) = run(&settings, &AtomicBool::new(false)) else {
         panic!("that cannot work")
     };
-    let flags: Vec<_> = problems.iter().map(|problem| problem.split(' ').next().unwrap()).collect();
-    assert_eq!(flags, ["--ports", "--local:", "--duration:"], "{problems:?}");
+    let flags: Vec<_> =
+        problems.lines().map(|problem| problem.split(' ').next().unwrap()).collect();
+    assert_eq!(flags, ["--ports", "--local:", "--duration:"], "{problems}");
     // Queries are watched for two seconds, while they come due, and no more than there are.
     let whole = DnsLoadSettings { ports: 4, duration_ns: 10 * NS_PER_S, local: None, ..settings };
     let problems = whole.problems();

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base::ToolError;
 use base::time::{NS_PER_MS, NS_PER_S};
 use dns_load::echo::{self, EchoFaults, EchoResponder, QueryShare};
-use dns_load::{DnsLoadError, DnsLoadReport, DnsLoadSettings, QueryWorkload, Transport, run};
+use dns_load::{DnsLoadReport, DnsLoadSettings, QueryWorkload, Transport, run};
 use dns_wire::{Query, Rcode};
 use load::{ExchangeTimeLimits, LoadRate};
 use netio::UdpOptions;
@@ -129,8 +130,14 @@ fn faults_over_tcp_are_told_as_over_udp_and_answers_are_whole() {
         malformed: share("10%"),
     };
     let (load, echo) = both(faults, Transport::Tcp, 2);
-    assert_eq!((load.answers.truncated, echo.truncated), (0, 0));
-    for count in [echo.dropped, echo.duplicated, echo.delayed, echo.rcode_set, echo.wrong] {
+    assert_eq!((load.answers.truncated, echo.counts.truncated), (0, 0));
+    for count in [
+        echo.counts.dropped,
+        echo.counts.duplicated,
+        echo.counts.delayed,
+        echo.counts.rcode_set,
+        echo.counts.wrong,
+    ] {
         assert!(count > 50, "{echo}");
     }
     let queries = load.load.exchanges;
@@ -142,12 +149,15 @@ fn faults_over_tcp_are_told_as_over_udp_and_answers_are_whole() {
 fn truncated_answers_are_asked_for_again() {
     let faults = EchoFaults { truncate: share("100%"), ..EchoFaults::default() };
     let (load, echo) = both(faults, FOLLOW, 2);
-    assert_eq!((echo.truncated, echo.received), (QUERIES, 2 * QUERIES), "{echo}");
+    assert_eq!((echo.counts.truncated, echo.received), (QUERIES, 2 * QUERIES), "{echo}");
     assert_eq!((load.answers.asked_again, load.answers.truncated), (QUERIES, 0));
     assert_eq!((load.load.exchanges.on_time, load.answers.rcodes["NOERROR"]), (QUERIES, QUERIES));
     let (load, echo) = both(EchoFaults { truncate: share("20%"), ..faults }, FOLLOW, 1);
-    assert!((100..300).contains(&echo.truncated), "{echo}");
-    assert_eq!((load.answers.asked_again, echo.tcp.received), (echo.truncated, echo.truncated));
+    assert!((100..300).contains(&echo.counts.truncated), "{echo}");
+    assert_eq!(
+        (load.answers.asked_again, echo.tcp.received),
+        (echo.counts.truncated, echo.counts.truncated)
+    );
     assert_eq!(load.load.exchanges.on_time, QUERIES);
     // The latency covers the whole: from the datagram's due time to the answer over TCP.
     let faults = EchoFaults {
@@ -307,7 +317,7 @@ fn a_server_without_tcp_is_told() {
     let error =
         run(&settings(address, Transport::Tcp, UNANSWERED), &AtomicBool::new(false)).unwrap_err();
     let message = error.to_string();
-    assert!(matches!(error, DnsLoadError::Net(_)), "{message}");
+    assert!(matches!(error, ToolError::Failed(_)), "{message}");
     assert!(message.starts_with(&format!("cannot connect over TCP to {address}: ")), "{message}");
     // The server truncates everything over UDP, and no process listens over TCP.
     let stop = AtomicBool::new(false);

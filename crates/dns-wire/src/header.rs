@@ -31,19 +31,16 @@ impl Flags {
     pub const CHECKING_DISABLED: u16 = 0x0010;
 
     /// Returns true when any flag of `bits` is set.
-    #[must_use]
     pub const fn has(self, bits: u16) -> bool {
         self.0 & bits != 0
     }
 
     /// Returns the opcode (RFC 1035 section 4.1.1), the kind of query; 0 is a standard query.
-    #[must_use]
     pub const fn opcode(self) -> u8 {
         (self.0 >> 11) as u8 & 0xf
     }
 
     /// Returns the response code as far as the header holds it; [`crate::Edns`] may extend it.
-    #[must_use]
     pub const fn rcode(self) -> Rcode {
         Rcode(self.0 & 0xf)
     }

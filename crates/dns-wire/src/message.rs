@@ -71,27 +71,23 @@ impl<'a> DnsMessage<'a> {
     }
 
     /// Returns the header of the message.
-    #[must_use]
     pub const fn header(&self) -> DnsHeader {
         self.header
     }
 
     /// Returns the response code of the message, including the bits of its OPT record.
-    #[must_use]
     pub fn rcode(&self) -> Rcode {
         let extended = self.edns.map_or(0, |edns| u16::from(edns.extended_rcode));
         Rcode(extended << 4 | self.header.flags.rcode().0)
     }
 
     /// Returns the content of the OPT record, if the message has one.
-    #[must_use]
     pub const fn edns(&self) -> Option<Edns> {
         self.edns
     }
 
     /// Returns the questions of the message as bytes: everything after the header up to the first
     /// record.
-    #[must_use]
     pub fn question_octets(&self) -> &'a [u8] {
         &self.octets[HEADER_BYTES..self.questions_end]
     }
@@ -127,7 +123,6 @@ impl<'a> DnsMessage<'a> {
 
     /// Returns true when this message and `other` have equal questions, with names in any case (RFC
     /// 4343).
-    #[must_use]
     pub fn has_same_questions(&self, other: &Self) -> bool {
         self.header.counts[0] == other.header.counts[0]
             && (self.question_octets() == other.question_octets()

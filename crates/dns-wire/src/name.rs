@@ -91,13 +91,11 @@ impl<'a> DnsName<'a> {
     }
 
     /// Returns the labels of the domain name, without the root's.
-    #[must_use]
     pub const fn labels(self) -> Labels<'a> {
         Labels { message: self.message, at: self.at }
     }
 
     /// Returns true if the domain name is the root.
-    #[must_use]
     pub fn is_root(self) -> bool {
         self.labels().next().is_none()
     }

@@ -44,7 +44,6 @@ impl Rcode {
     pub const COUNT: usize = 1 << 12;
 
     /// Returns the mnemonic of the response code, such as `NXDOMAIN`; `None` when it has none.
-    #[must_use]
     pub fn name(self) -> Option<&'static str> {
         NAMES.iter().find(|(code, _)| *code == self.0).map(|(_, name)| *name)
     }

@@ -48,13 +48,11 @@ impl<'a> DnsRecord<'a> {
 
     /// Returns the time for which the record may be cached, in seconds: a time with the highest bit
     /// set counts as 0 (RFC 2181 section 8).
-    #[must_use]
     pub const fn ttl_s(&self) -> u32 {
         if self.ttl >> 31 == 0 { self.ttl } else { 0 }
     }
 
     /// Returns the content of the record when it is an OPT record; `None` otherwise.
-    #[must_use]
     pub fn edns(&self) -> Option<Edns> {
         let [extended_rcode, version, flags, _] = self.ttl.to_be_bytes();
         (self.kind == RecordType::OPT).then_some(Edns {
@@ -81,7 +79,6 @@ pub struct Edns {
 
 impl Edns {
     /// Returns the bytes of the OPT record in a message, without options.
-    #[must_use]
     pub const fn emit(&self) -> [u8; 11] {
         let [high, low] = self.udp_payload_bytes.to_be_bytes();
         let flags = (self.dnssec_ok as u8) << 7;

@@ -8,7 +8,6 @@ pub const MESSAGE_BYTES_MAX: usize = u16::MAX as usize;
 
 /// Returns the DNS message that `octets`, read from a stream, begin with, and the bytes after it;
 /// `None` when the message is not complete yet.
-#[must_use]
 pub fn split(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = octets.split_first_chunk::<LENGTH_BYTES>()?;
     rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))

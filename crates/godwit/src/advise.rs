@@ -73,7 +73,7 @@ pub(crate) fn run(args: &AdviseArgs) -> ExitCode {
     };
     let text = if args.json { format!("{:#}\n", output.json()) } else { output.text() };
     if let Err(error) = stdout::print(&text) {
-        netio::stderr::print_line(format_args!("error: cannot write to standard output: {error}"));
+        netio::stderr::print_line(format_args!("error: {error}"));
         return ExitCode::FAILURE;
     }
     ExitCode::from(if output.too_expensive().count() > 0 { 3 } else { 0 })

@@ -69,26 +69,16 @@ enum CapacityFormat {
     Html,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum HighAvailabilityArg {
-    /// One server without a partner
-    None,
-    /// One server serves all clients and informs its partner
-    HotStandby,
-    /// Each of two servers serves half of the clients and informs the other
-    LoadBalancing,
-    /// One server serves all clients and informs one backup
-    PassiveBackup,
-}
-
-impl HighAvailabilityArg {
-    const fn mode(self) -> HighAvailabilityMode {
-        match self {
-            Self::None => HighAvailabilityMode::None,
-            Self::HotStandby => HighAvailabilityMode::HotStandby,
-            Self::LoadBalancing => HighAvailabilityMode::LoadBalancing,
-            Self::PassiveBackup => HighAvailabilityMode::PassiveBackup,
-        }
+flag_values! {
+    enum HighAvailabilityArg of HighAvailabilityMode {
+        /// One server without a partner
+        None,
+        /// One server serves all clients and informs its partner
+        HotStandby,
+        /// Each of two servers serves half of the clients and informs the other
+        LoadBalancing,
+        /// One server serves all clients and informs one backup
+        PassiveBackup,
     }
 }
 
@@ -154,7 +144,7 @@ pub(crate) fn run(args: &CapacityArgs) -> ExitCode {
             chatty_share: args.chatty / 100.0,
             chatty_times: args.chatty_times,
             api_per_s: args.api_calls,
-            sharing: args.ha.mode(),
+            sharing: args.ha.into(),
         },
         outage: args.outage.as_ref().map(|(name, _)| name.clone()),
         measured_per_s,
@@ -166,7 +156,7 @@ pub(crate) fn run(args: &CapacityArgs) -> ExitCode {
         CapacityFormat::Html => render_capacity(&table.chart()),
     };
     if let Err(error) = stdout::print(&text) {
-        netio::stderr::print_line(format_args!("error: cannot write to standard output: {error}"));
+        netio::stderr::print_line(format_args!("error: {error}"));
         return ExitCode::FAILURE;
     }
     ExitCode::from(if table.is_too_much() { 3 } else { 0 })

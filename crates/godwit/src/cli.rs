@@ -8,16 +8,22 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::advise;
 use crate::capacity;
+use crate::completions;
+use crate::convert;
 use crate::db;
+use crate::ddns;
 use crate::dhcp::{self, DhcpServerKind};
+use crate::events;
 use crate::help;
 use crate::kea_admin;
 use crate::kea_lfc;
 use crate::kea_shell;
 use crate::keactrl;
 use crate::lab;
+use crate::man;
 use crate::netem;
 use crate::output;
+use crate::schema;
 use crate::ubench;
 
 /// Benchmark lab for DHCP, DNS and DCCP, and a DHCP server that runs Kea configurations.
@@ -49,13 +55,25 @@ enum GodwitCommand {
     /// at run time; 2 bad arguments, or a configuration with errors or with which the server does
     /// not start; other codes come from the command `shutdown`.
     Dhcp6(dhcp::DhcpServerArgs),
+    /// Run the DNS updater in the foreground with a configuration file of kea-dhcp-ddns.
+    ///
+    /// It receives name change requests of DHCP servers and keeps the names of their clients in DNS
+    /// servers. Requests that are not finished when it ends are in a queue on the disk and carried
+    /// out after the next start. SIGHUP reads the configuration again; SIGTERM and SIGINT end it.
+    ///
+    /// Exit codes: 0 ended by a signal or a command, or the configuration is valid (-t); 1 failed
+    /// at run time; 2 bad arguments, or a configuration with errors.
+    Ddns(ddns::UpdaterArgs),
     Db(db::DbArgs),
     #[command(name = "kea-lfc")]
     KeaLfc(kea_lfc::KeaLfcArgs),
     #[command(name = "kea-shell")]
     KeaShell(kea_shell::KeaShellArgs),
     Keactrl(keactrl::KeactrlArgs),
+    Events(events::EventsArgs),
     Advise(advise::AdviseArgs),
+    Convert(convert::ConvertArgs),
+    Schema(schema::SchemaArgs),
     Ubench(Box<ubench::UbenchArgs>),
     Netem(Box<netem::NetemArgs>),
     Trafgen(Box<packet_gen::TrafgenArgs>),
@@ -67,6 +85,8 @@ enum GodwitCommand {
     Dns(DnsArgs),
     Capacity(capacity::CapacityArgs),
     Perfdhcp(Box<dhcp_load::perfdhcp::PerfdhcpArgs>),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
     /// Load-test DHCP servers at a fixed rate (the lab's generator)
     #[command(hide = true)]
     Load(LoadArgs),
@@ -119,11 +139,15 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: GodwitCommand::Lab(args) }) => lab::run(&args),
         Ok(Cli { command: GodwitCommand::Dhcp4(args) }) => dhcp::run(DhcpServerKind::Dhcp4, &args),
         Ok(Cli { command: GodwitCommand::Dhcp6(args) }) => dhcp::run(DhcpServerKind::Dhcp6, &args),
+        Ok(Cli { command: GodwitCommand::Ddns(args) }) => ddns::run(&args),
         Ok(Cli { command: GodwitCommand::Db(args) }) => db::run(&args),
         Ok(Cli { command: GodwitCommand::KeaLfc(args) }) => kea_lfc::run(&args),
         Ok(Cli { command: GodwitCommand::KeaShell(args) }) => kea_shell::run(&args),
         Ok(Cli { command: GodwitCommand::Keactrl(args) }) => keactrl::run(&args),
+        Ok(Cli { command: GodwitCommand::Events(args) }) => events::run(&args),
         Ok(Cli { command: GodwitCommand::Advise(args) }) => advise::run(&args),
+        Ok(Cli { command: GodwitCommand::Convert(args) }) => convert::run(&args),
+        Ok(Cli { command: GodwitCommand::Schema(args) }) => schema::run(&args),
         Ok(Cli { command: GodwitCommand::Ubench(args) }) => ubench::run(&args),
         Ok(Cli { command: GodwitCommand::Netem(args) }) => netem::run(&args),
         Ok(Cli { command: GodwitCommand::Trafgen(args) }) => args.run(),
@@ -133,6 +157,10 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: GodwitCommand::Dns(args) }) => args.command.run(),
         Ok(Cli { command: GodwitCommand::Capacity(args) }) => capacity::run(&args),
         Ok(Cli { command: GodwitCommand::Perfdhcp(args) }) => args.run(&after_command),
+        Ok(Cli { command: GodwitCommand::Completions(args) }) => {
+            completions::run(&args, &command())
+        }
+        Ok(Cli { command: GodwitCommand::Man(args) }) => man::run(&args, command()),
         Ok(Cli { command: GodwitCommand::Load(args) }) => match args.protocol {
             LoadProtocol::Dhcp4(args) => args.run(),
             LoadProtocol::Dhcp6(args) => args.run(),
@@ -152,6 +180,7 @@ fn translate_tool_name(mut words: Vec<OsString>) -> Vec<OsString> {
     let command = match name.as_deref().and_then(|name| name.to_str()) {
         Some("kea-dhcp4") => "dhcp4",
         Some("kea-dhcp6") => "dhcp6",
+        Some("kea-dhcp-ddns") => "ddns",
         Some("kea-lfc") => "kea-lfc",
         Some("kea-shell") => "kea-shell",
         Some("keactrl") => "keactrl",

@@ -151,13 +151,14 @@ enum BackendName {
     Sqlite,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum SchemaName {
-    /// Schema of Kea 2.2: 14.0 in mysql, 13.0 in pgsql
-    #[value(name = "2.2")]
-    Kea22,
-    /// Schema of Kea 3.3: 35.0 in mysql and sqlite, 34.0 in pgsql
-    Current,
+flag_values! {
+    enum SchemaName of Schema {
+        /// Schema of Kea 2.2: 14.0 in mysql, 13.0 in pgsql
+        #[value(name = "2.2")]
+        Kea22,
+        /// Schema of Kea 3.3: 35.0 in mysql and sqlite, 34.0 in pgsql
+        Current,
+    }
 }
 
 /// Name of the environment variable with the database password, which `kea-admin` also reads.
@@ -192,12 +193,8 @@ pub(crate) fn run(args: &DbArgs) -> ExitCode {
 }
 
 fn init(connection: &DatabaseConnectionArgs, schema: SchemaName) -> Result<(), String> {
-    let schema = match schema {
-        SchemaName::Kea22 => Schema::Kea22,
-        SchemaName::Current => Schema::Current,
-    };
     let mut database = open(connection, true)?;
-    database.install(schema).map_err(error_text)?;
+    database.install(schema.into()).map_err(error_text)?;
     output::print_line(format_args!(
         "created the tables, version \
                                      {}",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dhcp_config::{CheckedConfig, ConfigProblem};
+use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp4, Dhcp6};
 use dhcp_server::{ConfigurationReadOptions, ServerError, counted};
 use serde_json::{Value, json};
 
@@ -93,13 +93,13 @@ impl ConfigurationCheck<'_> {
         let (path, terms) = (self.path, self.read_options);
         match self.server {
             DhcpServerKind::Dhcp4 => {
-                build_findings(dhcp_server::read_dhcp4(path, terms), |config| {
+                build_findings(dhcp_server::read_configuration(path, terms), |config: &Dhcp4| {
                     let missing = dhcp_server::missing_dhcp4(config);
                     (dhcp_server::admit_dhcp4(config, self.accepted), missing, config.subnets.len())
                 })
             }
             DhcpServerKind::Dhcp6 => {
-                build_findings(dhcp_server::read_dhcp6(path, terms), |config| {
+                build_findings(dhcp_server::read_configuration(path, terms), |config: &Dhcp6| {
                     let missing = dhcp_server::missing_dhcp6(config);
                     (dhcp_server::admit_dhcp6(config, self.accepted), missing, config.subnets.len())
                 })
@@ -186,5 +186,5 @@ fn build_findings<C>(
 /// The output cannot be written.
 pub(crate) fn print_text(text: &str) -> Result<(), ServerError> {
     let failed = |cause| ServerError::System { tried: "write to standard output", cause };
-    netio::stdout::print(text).map_err(failed)
+    netio::stdout::write(text).map_err(failed)
 }

@@ -186,6 +186,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "godwit dhcp6 -c /etc/kea/kea-dhcp6.conf",
         ],
     ),
+    (
+        "ddns",
+        &[
+            "godwit ddns -t /etc/kea/kea-dhcp-ddns.conf   # check only",
+            "godwit ddns -c /etc/kea/kea-dhcp-ddns.conf",
+        ],
+    ),
+    ("ddns check", &["godwit ddns check /etc/kea/kea-dhcp-ddns.conf"]),
     ("db init", &["godwit db init mysql -u kea -p secret -n leases -h 10.0.0.1"]),
     ("db upgrade", &["godwit db upgrade pgsql -u kea -p secret -n leases"]),
     ("db version", &["godwit db version mysql -u kea -p secret -n leases"]),
@@ -197,7 +205,22 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "kea-shell",
         &["godwit kea-shell --service dhcp4 dhcp-disable # then \"max-period\": 60 and Ctrl-D"],
     ),
+    ("events", &["godwit events --socket /run/kea/kea4-ctrl-socket --snapshot"]),
     ("keactrl", &["godwit keactrl status", "godwit keactrl start -s dhcp4"]),
+    (
+        "convert",
+        &[
+            "godwit convert /etc/dhcp/dhcpd.conf -o kea-dhcp4.conf",
+            "godwit convert /etc/dhcp/dhcpd6.conf --interface eth0=2001:db8:1::/64",
+        ],
+    ),
+    (
+        "schema",
+        &[
+            "godwit schema dhcp4 >kea-dhcp4.schema.json",
+            "godwit schema summary >summary.schema.json",
+        ],
+    ),
     ("advise", &["godwit advise /etc/kea/kea-dhcp4.conf --leases /var/lib/kea/kea-leases4.csv"]),
     ("ubench", &["godwit ubench memfile sqlite --records 1000"]),
     (
@@ -242,6 +265,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("dns echo", &["godwit dns echo", "godwit dns echo -l 10.0.0.1:53 --threads 2"]),
     ("dns zone", &["godwit dns zone --seed 7 --out zone.db"]),
     ("capacity", &["godwit capacity --leases 100000 --lease-times 1h,8h"]),
+    ("completions", &["godwit completions bash > /etc/bash_completion.d/godwit"]),
+    ("man", &["godwit man /usr/local/share/man/man1"]),
     (
         "perfdhcp",
         &[
@@ -251,6 +276,12 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
 ];
+
+/// Returns the examples of a command by its words, such as `godwit lab run`.
+pub(crate) fn examples_of(words: &str) -> &'static [&'static str] {
+    let words = words.strip_prefix("godwit ").unwrap_or_default();
+    EXAMPLES.iter().find(|(of, _)| *of == words).map_or(&[], |(_, lines)| *lines)
+}
 
 /// Returns `command` with headings and examples in the help of all its commands. Lets every flag
 /// take a negative number, so that the flag's own parser refuses it instead of reporting an unknown
@@ -349,12 +380,15 @@ fn takes_colour(is_terminal: bool) -> bool {
 mod tests {
     use super::*;
 
-    /// Calls `look` with every visible command that has no visible subcommand, and with its words.
+    /// Commands that act by themselves and have subcommands.
+    const ACTS_ALONE: [&str; 2] = ["netem", "ddns"];
+
+    /// Calls `look` with every visible command that acts without a subcommand, and with its words.
     fn leaves(command: &Command, words: &str, look: &mut impl FnMut(&str, &Command)) {
         let subcommands = command.get_subcommands().filter(|below| !below.is_hide_set());
         let subcommands: Vec<&Command> =
             subcommands.filter(|below| below.get_name() != "help").collect();
-        if subcommands.is_empty() || words == "netem" {
+        if subcommands.is_empty() || ACTS_ALONE.contains(&words) {
             look(words, command);
         }
         for below in subcommands {

@@ -120,7 +120,10 @@ fn tls(args: &KeaShellArgs) -> Result<Option<ClientTls>, String> {
         _ => return Err("--cert and --key must be used together".to_owned()),
     };
     match &args.ca {
-        Some(authorities) => Ok(Some(ClientTls { authorities: authorities.clone(), identity })),
+        Some(authorities) => {
+            let authorities = authorities.clone();
+            Ok(Some(ClientTls { authorities, identity, checks_name: true }))
+        }
         None if identity.is_some() => {
             Err("--cert and --key with HTTPS disabled (no --ca)".to_owned())
         }

@@ -8,11 +8,11 @@ mod stored;
 mod top;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use lab::target::{RunningTarget, TargetOptions};
 use lab::{LabError, ProgressWriter, RunSettings, SuiteSettings};
 use measure::Plan;
@@ -21,6 +21,9 @@ use measure::suite::Suite;
 use testbed::CommandLine;
 
 use crate::signals;
+
+/// Name of the page in a result folder.
+const REPORT: &str = "report.html";
 
 /// Benchmark DHCP, DNS and DCCP servers, compare and store the results.
 #[derive(Debug, clap::Args)]
@@ -128,23 +131,14 @@ struct LabRunArgs {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum TopologyArg {
-    /// Network namespaces joined by a veth pair as root, else loopback
-    Auto,
-    /// Network namespaces joined by a veth pair
-    Veth,
-    /// Loopback address 127.0.0.1 and free ports
-    Loopback,
-}
-
-impl TopologyArg {
-    const fn topology(self) -> Topology {
-        match self {
-            Self::Auto => Topology::Auto,
-            Self::Veth => Topology::Veth,
-            Self::Loopback => Topology::Loopback,
-        }
+flag_values! {
+    enum TopologyArg of Topology {
+        /// Network namespaces joined by a veth pair as root, else loopback
+        Auto,
+        /// Network namespaces joined by a veth pair
+        Veth,
+        /// Loopback address 127.0.0.1 and free ports
+        Loopback,
     }
 }
 
@@ -206,8 +200,12 @@ pub(crate) fn run(args: &LabArgs) -> ExitCode {
         LabCommand::Pin(args) => stored::pin(args),
         LabCommand::Trend(args) => stored::trend(args),
         LabCommand::Serve(args) => serve::run(args),
-        LabCommand::Plans(args) => plans(args.json),
-        LabCommand::Peers(args) => peers(args.json),
+        LabCommand::Plans(args) => {
+            print_result(args.json, &lab::plans::json(), &lab::plans::table())
+        }
+        LabCommand::Peers(args) => {
+            print_result(args.json, &lab::peers::json(), &lab::peers::table())
+        }
         LabCommand::Limit(args) => limit(args),
         LabCommand::Distance(args) => distance(args),
         LabCommand::Attend => remote::run_attend(),
@@ -239,22 +237,19 @@ fn run_plan(args: &LabRunArgs) -> Result<ExitCode, LabError> {
         command_line,
         ignores_load: args.ignore_load,
     };
-    let stop = signals::stop_flag().map_err(LabError::Failed)?;
+    let stop = signals::stop_flag()?;
     let mut progress = ProgressWriter::new();
     let finished = lab::run(&settings, stop, &mut progress)?;
     progress.clear();
-    if args.json {
-        print_json(&finished.summary)?;
-    } else {
-        print(&lab::report::table(&finished.summary))?;
-        for verified in &finished.leases {
-            print_line(&format!(
-                "leases of {}: {} of {} found in its store",
-                verified.server, verified.found, verified.given
-            ))?;
-        }
-        print_line(&format!("report: {}", finished.folder.join("report.html").display()))?;
+    let mut text = lab::report::table(&finished.summary);
+    for verified in &finished.leases {
+        text += &format!(
+            "leases of {}: {} of {} found in its store\n",
+            verified.server, verified.found, verified.given
+        );
     }
+    text += &page_line("report", &finished.folder.join(REPORT));
+    print_result(args.json, &finished.summary, &text)?;
     Ok(exit_code(finished.is_interrupted, &finished.shortfalls))
 }
 
@@ -274,22 +269,18 @@ fn run_suite(args: &LabRunArgs, suite: Suite) -> Result<ExitCode, LabError> {
     let settings = SuiteSettings {
         suite,
         is_quick: args.quick,
-        topology: args.topology.map(TopologyArg::topology),
+        topology: args.topology.map(Topology::from),
         results: args.results.clone(),
         godwit,
         command_line,
         ignores_load: args.ignore_load,
     };
-    let stop = signals::stop_flag().map_err(LabError::Failed)?;
+    let stop = signals::stop_flag()?;
     let mut progress = ProgressWriter::new();
     let finished = lab::run_suite(&settings, stop, &mut progress)?;
     progress.clear();
-    if args.json {
-        print_json(&finished.summary)?;
-    } else {
-        print(&lab::suite::table(&finished.summary))?;
-        print_line(&format!("report: {}", finished.folder.join("report.html").display()))?;
-    }
+    let page = page_line("report", &finished.folder.join(REPORT));
+    print_result(args.json, &finished.summary, &(lab::suite::table(&finished.summary) + &page))?;
     Ok(exit_code(finished.is_interrupted, &finished.shortfalls))
 }
 
@@ -331,7 +322,7 @@ fn plan(args: &LabRunArgs) -> Result<Plan, LabError> {
         return Err(LabError::Usage("--server names a server twice".to_owned()));
     }
     if let Some(topology) = args.topology {
-        plan.topology = topology.topology();
+        plan.topology = topology.into();
     }
     if args.quick {
         plan.quicken();
@@ -378,38 +369,13 @@ fn running_target(args: &LabRunArgs, plan: &mut Plan) -> Result<Option<RunningTa
 
 fn report(args: &ReportArgs) -> Result<ExitCode, LabError> {
     let summary = lab::report::rebuild(&args.folder)?;
-    if args.json {
-        print_json(&summary)?;
-    } else {
-        print(&lab::report::table(&summary))?;
-        print_line(&format!("report: {}", args.folder.join("report.html").display()))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn plans(json: bool) -> Result<ExitCode, LabError> {
-    if json {
-        print_json(&lab::plans::json())?;
-    } else {
-        print(&lab::plans::table())?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn peers(json: bool) -> Result<ExitCode, LabError> {
-    if json {
-        print_json(&lab::peers::json())?;
-    } else {
-        print(&lab::peers::table())?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let page = page_line("report", &args.folder.join(REPORT));
+    print_result(args.json, &summary, &(lab::report::table(&summary) + &page))
 }
 
 fn limit(args: &LimitArgs) -> Result<ExitCode, LabError> {
-    let signals = netio::signal::Signals::install()
-        .map_err(|e| LabError::cannot("install signal handlers", e))?;
-    let counts = netio::limit::run(args.listen, signals.stop())
-        .map_err(|e| LabError::Failed(e.to_string()))?;
+    let signals = netio::signal::Signals::for_command()?;
+    let counts = netio::limit::run(args.listen, signals.stop())?;
     print_line(&format!(
         "received {}, sent {}, refused {}, dropped at the socket {}",
         counts.received, counts.sent, counts.refused, counts.socket_drops
@@ -443,14 +409,25 @@ fn clean() -> Result<ExitCode, LabError> {
     Err(LabError::Failed(cleaned.failed.join("\n")))
 }
 
-fn print_json(value: &impl serde::Serialize) -> Result<(), LabError> {
-    print_line(&serde_json::to_string_pretty(value).expect("plain data"))
+/// Prints the result `value` as JSON, or `text`, its form for people.
+fn print_result(
+    is_json: bool,
+    value: &impl serde::Serialize,
+    text: &str,
+) -> Result<ExitCode, LabError> {
+    if is_json {
+        print_line(&serde_json::to_string_pretty(value).expect("plain data"))?;
+    } else {
+        netio::stdout::print(text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the line that names the page of a result.
+fn page_line(name: &str, page: &Path) -> String {
+    format!("{name}: {}\n", page.display())
 }
 
 fn print_line(text: &str) -> Result<(), LabError> {
-    print(&format!("{text}\n"))
-}
-
-fn print(text: &str) -> Result<(), LabError> {
-    netio::stdout::print(text).map_err(|e| LabError::cannot("write to standard output", e))
+    Ok(netio::stdout::print_line(text)?)
 }

@@ -1,20 +1,29 @@
 //! Program `godwit`: translates flags of the command line to calls, nothing else.
 
+#[macro_use]
+mod flag_values;
+
 mod advise;
 mod capacity;
 mod cli;
+mod completions;
+mod convert;
 mod db;
+mod ddns;
 mod dhcp;
 mod dhcp_check;
+mod events;
 mod help;
 mod kea_admin;
 mod kea_lfc;
 mod kea_shell;
 mod keactrl;
 mod lab;
+mod man;
 mod missing_switches;
 mod netem;
 mod output;
+mod schema;
 mod signals;
 mod ubench;
 

@@ -9,8 +9,8 @@ use clap::Subcommand;
 use netem_link::{
     DirectionSelector, LinkInterface, LinkReport, LinkRequest, control, kernel, parse_words,
 };
-use netio::Clock;
 use netio::signal::Signals;
+use netio::{Clock, stdout};
 
 /// Emulate a link between two interfaces: delay, loss, rate and more, with the parameters of tc.
 ///
@@ -141,15 +141,7 @@ pub(crate) fn run(args: &NetemArgs) -> ExitCode {
         }
         Some(NetemCommand::Off { between }) => remove(between),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            for line in error.to_string().lines() {
-                netio::stderr::print_line(format_args!("error: {line}"));
-            }
-            ExitCode::from(error.exit_code())
-        }
-    }
+    netio::stderr::exit_code_with_errors(done.map(|()| ExitCode::SUCCESS))
 }
 
 fn pair(between: &[LinkInterface]) -> Result<[LinkInterface; 2], ToolError> {
@@ -200,26 +192,23 @@ fn bridge(args: &NetemRunArgs) -> Result<(), ToolError> {
 fn set_up(args: &NetemRunArgs) -> Result<(), ToolError> {
     let [forward, backward] = words(args);
     let done = kernel::set_up(&pair(&args.between)?, [&forward, &backward], args.seed)?;
-    done.iter().try_for_each(|line| print(&format!("{line}\n")))
+    Ok(done.iter().try_for_each(|line| stdout::print_line(&line.to_string()))?)
 }
 
 fn remove(between: &[LinkInterface]) -> Result<(), ToolError> {
     let removed = kernel::remove(&pair(between)?)?;
     if removed.is_empty() {
-        return print("nothing to remove\n");
+        return Ok(stdout::print_line("nothing to remove")?);
     }
-    removed.iter().try_for_each(|interface| print(&format!("removed: netem of {interface}\n")))
+    let print = |interface: &_| stdout::print_line(&format!("removed: netem of {interface}"));
+    Ok(removed.iter().try_for_each(print)?)
 }
 
 fn print_report(report: &LinkReport, is_json: bool) -> Result<(), ToolError> {
     if is_json {
-        print(&(serde_json::to_string(report).expect("plain data") + "\n"))
+        stdout::print_line(&serde_json::to_string(report).expect("plain data"))?;
     } else {
-        print(&report.to_string())
+        stdout::print(&report.to_string())?;
     }
-}
-
-fn print(text: &str) -> Result<(), ToolError> {
-    netio::stdout::print(text)
-        .map_err(|error| ToolError::Failed(format!("cannot write to standard output: {error}")))
+    Ok(())
 }

@@ -11,8 +11,7 @@ use netio::{stderr, stdout};
 ///
 /// The reason of a failed write, as text.
 pub(crate) fn print_line(text: impl Display) -> Result<(), String> {
-    stdout::print_line(&text.to_string())
-        .map_err(|error| format!("cannot write to standard output: {error}"))
+    stdout::print_line(&text.to_string()).map_err(|error| error.to_string())
 }
 
 /// Returns the exit code for the result `done` of a command, after printing the error, if any.

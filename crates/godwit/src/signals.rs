@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use netio::NetError;
 use netio::signal::Signals;
 
 /// Returns a flag that SIGINT and SIGTERM set. The first signal makes the lab end everything at
@@ -9,9 +10,7 @@ use netio::signal::Signals;
 /// namespaces.
 ///
 /// # Errors
-/// The reason as text if the kernel refuses the handlers.
-pub(crate) fn stop_flag() -> Result<&'static AtomicBool, String> {
-    let signals =
-        Signals::install().map_err(|error| format!("cannot install signal handlers: {error}"))?;
-    Ok(signals.stop())
+/// The reason if the kernel refuses the handlers.
+pub(crate) fn stop_flag() -> Result<&'static AtomicBool, NetError> {
+    Ok(Signals::for_command()?.stop())
 }

@@ -115,18 +115,19 @@ pub(crate) struct UbenchArgs {
     help: Option<bool>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum StoreName {
-    /// Lease table in memory, without a file or database
-    Memory,
-    /// Lease file in Kea's format
-    Memfile,
-    /// SQLite database in a file
-    Sqlite,
-    /// MariaDB or MySQL server
-    Mysql,
-    /// PostgreSQL server
-    Pgsql,
+flag_values! {
+    enum StoreName of SubjectBackend {
+        /// Lease table in memory, without a file or database
+        Memory,
+        /// Lease file in Kea's format
+        Memfile,
+        /// SQLite database in a file
+        Sqlite,
+        /// MariaDB or MySQL server
+        Mysql,
+        /// PostgreSQL server
+        Pgsql,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -138,14 +139,15 @@ enum UbenchSchema {
     Ubench2012,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum JournalName {
-    Wal,
-    Delete,
-    Truncate,
-    Persist,
-    Memory,
-    Off,
+flag_values! {
+    enum JournalName of SqliteJournalMode {
+        Wal,
+        Delete,
+        Truncate,
+        Persist,
+        Memory,
+        Off,
+    }
 }
 
 /// Parses the word of a flag, yes or no: as in `dhcp-ubench` of 2012, anything but yes means no.
@@ -181,37 +183,10 @@ fn milliseconds(word: &str) -> Result<Duration, String> {
     }
 }
 
-const fn backend(name: StoreName) -> SubjectBackend {
-    match name {
-        StoreName::Memory => SubjectBackend::Memory,
-        StoreName::Memfile => SubjectBackend::Memfile,
-        StoreName::Sqlite => SubjectBackend::Sqlite,
-        StoreName::Mysql => SubjectBackend::Mysql,
-        StoreName::Pgsql => SubjectBackend::Pgsql,
-    }
-}
-
-const fn journal(name: JournalName) -> SqliteJournalMode {
-    match name {
-        JournalName::Wal => SqliteJournalMode::Wal,
-        JournalName::Delete => SqliteJournalMode::Delete,
-        JournalName::Truncate => SqliteJournalMode::Truncate,
-        JournalName::Persist => SqliteJournalMode::Persist,
-        JournalName::Memory => SqliteJournalMode::Memory,
-        JournalName::Off => SqliteJournalMode::Off,
-    }
-}
-
 /// Runs the measurement that `args` select, and returns the exit code.
 pub(crate) fn run(args: &UbenchArgs) -> ExitCode {
     let done = if args.compat { run_as_2012(args) } else { run_all(args) };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            netio::stderr::print_line(format_args!("error: {error}"));
-            ExitCode::from(error.exit_code())
-        }
-    }
+    netio::stderr::exit_code(done.map(|()| ExitCode::SUCCESS))
 }
 
 fn stores(args: &UbenchArgs) -> Vec<SubjectBackend> {
@@ -220,7 +195,7 @@ fn stores(args: &UbenchArgs) -> Vec<SubjectBackend> {
         ([], false) => {
             SubjectBackend::ALL.into_iter().filter(|backend| backend.is_embedded()).collect()
         }
-        (names, false) => names.iter().map(|&name| backend(name)).collect(),
+        (names, false) => names.iter().map(|&name| name.into()).collect(),
     }
 }
 
@@ -274,7 +249,7 @@ fn variants(
     let is_2012 = schema == UbenchSchema::Ubench2012;
     if backend == SubjectBackend::Sqlite && is_2012 && !args.journal.is_empty() {
         of_schema = with(&of_schema, &args.journal, |subject, &name| {
-            subject.journal = Some(journal(name));
+            subject.journal = Some(name.into());
         });
     }
     if backend == SubjectBackend::Mysql && is_2012 && !args.engine.is_empty() {
@@ -376,7 +351,7 @@ fn print(args: &UbenchArgs, report: &UbenchReport) -> Result<(), ToolError> {
     } else {
         output::text(report)
     };
-    map_print_error(netio::stdout::print(&text))
+    map_print_error(netio::stdout::write(&text))
 }
 
 fn map_print_error(result: std::io::Result<()>) -> Result<(), ToolError> {
@@ -393,13 +368,13 @@ fn run_as_2012(args: &UbenchArgs) -> Result<(), ToolError> {
     let [store] = &args.stores[..] else {
         return Err(ToolError::usage("--compat takes one store: mysql, sqlite or memfile"));
     };
-    let backend = backend(*store);
+    let backend = (*store).into();
     let mode = if args.sync.unwrap_or(true) { ChangeSafety::Sync } else { ChangeSafety::Async };
     let is_compiled = args.compiled.unwrap_or(true);
     let is_verbose = args.verbose.unwrap_or(backend != SubjectBackend::Memfile);
     let mut subject = BenchmarkSubject::for_2012(backend, mode, is_compiled);
     if let (SubjectBackend::Sqlite, Some(&name)) = (backend, args.journal.first()) {
-        subject.journal = Some(journal(name));
+        subject.journal = Some(name.into());
     }
     subject.engine = match backend {
         SubjectBackend::Mysql => args.engine.first().cloned(),
@@ -425,7 +400,7 @@ fn run_as_2012(args: &UbenchArgs) -> Result<(), ToolError> {
         user: &args.user,
         password: &args.password,
     };
-    map_print_error(netio::stdout::print(&compat::head(backend, &parameters)))?;
+    map_print_error(netio::stdout::write(&compat::head(backend, &parameters)))?;
     let report = ubench::measure(&request, &mut |event| match event {
         UbenchEvent::Marks(step, hits) => {
             let line = compat::progress(step, hits, backend, is_compiled, is_verbose);
@@ -436,7 +411,7 @@ fn run_as_2012(args: &UbenchArgs) -> Result<(), ToolError> {
         UbenchEvent::Run(..) => {}
     })?;
     let row = report.rows.first().ok_or_else(|| ToolError::from_message("nothing was measured"))?;
-    map_print_error(netio::stdout::print(&compat::summary(row)))
+    map_print_error(netio::stdout::write(&compat::summary(row)))
 }
 
 #[cfg(test)]

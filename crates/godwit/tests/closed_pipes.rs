@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use crate::common::ports::free_port;
 use crate::common::{TempFolder, configuration, configuration6, confine, waited_until};
+use crate::dns_updates::updater_configuration;
 
 /// End of a command that a row expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,11 @@ const ROWS: &[(ExpectedEnd, &str)] = &[
     (ByItself, "dhcp4 -c WRONG"),
     (BySigterm, "dhcp6 -X -c CONFIG6 -p PORT"),
     (ByItself, "dhcp6 -t WRONG"),
+    (BySigterm, "ddns -X -c CONFIGD"),
+    (ByItself, "ddns -t WRONG"),
+    (ByItself, "ddns -V"),
+    (ByItself, "ddns check CONFIGD"),
+    (ByItself, "ddns check WRONG"),
     (ByItself, "db init sqlite -n FOLDER/none/leases"),
     (ByItself, "db upgrade sqlite -n FOLDER/none"),
     (ByItself, "db version sqlite -n FOLDER/none"),
@@ -57,6 +63,14 @@ const ROWS: &[(ExpectedEnd, &str)] = &[
     (ByItself, "kea-lfc -4 -d -p FOLDER/pid -x FOLDER/2 -i FOLDER/1 -o FOLDER/o -f FOLDER/f"),
     (ByItself, "keactrl status -c WRONG"),
     (ByItself, "keactrl -v"),
+    (ByItself, "events --socket FOLDER/none"),
+    (ByItself, "completions bash"),
+    (ByItself, "completions no-such-shell"),
+    (ByItself, "man FOLDER/manual"),
+    (ByItself, "schema dhcp4"),
+    (ByItself, "schema none"),
+    (ByItself, "convert FOLDER/none"),
+    (ByItself, "convert WRONG"),
     (ByItself, "advise CONFIG4"),
     (ByItself, "advise WRONG"),
     (ByItself, "ubench memfile --records 10 --runs 1 --verbose true"),
@@ -107,7 +121,7 @@ const ROWS: &[(ExpectedEnd, &str)] = &[
 /// Files that command lines of [`ROWS`] name.
 struct ClosedPipeFiles {
     folder: TempFolder,
-    words: [(&'static str, String); 5],
+    words: [(&'static str, String); 6],
 }
 
 impl ClosedPipeFiles {
@@ -124,6 +138,7 @@ impl ClosedPipeFiles {
         let words = [
             ("CONFIG4", shown(&configuration(&path("4"), "none", 1))),
             ("CONFIG6", shown(&configuration6(&path("6"), "\"lo/::1\"", "", ""))),
+            ("CONFIGD", shown(&updater_configuration(folder.path()))),
             ("WRONG", shown(&path("wrong"))),
             ("PROBE", shown(&path("probe"))),
             ("FOLDER", shown(folder.path())),
@@ -228,9 +243,9 @@ fn is_ended_by_signals(line: &str) -> bool {
 fn who_has_seen_output_of_a_command_can_end_it_in_order() {
     let files = ClosedPipeFiles::new();
     let (mut waited, mut wrong) = (0, Vec::new());
-    // A check of a configuration is short, and signals may end it.
-    let is_check = |line: &str| line.contains(" -t ");
-    let rows = ROWS.iter().filter(|(_, line)| is_ended_by_signals(line) && !is_check(line));
+    // A check of a configuration is short, as is a version, and signals may end them.
+    let is_short = |line: &str| line.contains(" -t ") || line.ends_with(" -V");
+    let rows = ROWS.iter().filter(|(_, line)| is_ended_by_signals(line) && !is_short(line));
     for (ends, line) in rows {
         let (reader, writer) = full_pipe();
         let mut child = files.start(line, writer.into(), Stdio::null());

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::manual::{FREE, ManualKey, keys, page, quoted, rows, scope_below};
-use crate::common::{ServerProcess, TempFolder, configuration6, require};
+use crate::common::{ServerProcess, TempFolder, configuration6, free_port, require};
 use dhcp_config::{IncludeResolver, parse_dhcp4, parse_dhcp6};
 use serde_json::{Value, json};
 
@@ -114,13 +114,21 @@ fn every_row_says_how_it_compares() {
 fn with_every_command(family: u8, folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
     let libraries =
         ["class_cmds", "flex_id", "host_cmds", "lease_cmds", "stat_cmds", "subnet_cmds"];
-    let libraries = libraries.map(|name| json!({ "library": format!("libdhcp_{name}.so") }));
+    let mut libraries =
+        libraries.map(|name| json!({ "library": format!("libdhcp_{name}.so") })).to_vec();
+    let requester = if family == 4 { "10.0.0.1" } else { "2001:db8::1" };
+    libraries.push(json!({ "library": "libdhcp_lease_query.so",
+                           "parameters": { "requesters": [requester] } }));
+    let peers = [("one", "primary"), ("two", "standby")].map(|(name, role)| {
+        json!({ "name": name, "role": role, "url": format!("http://127.0.0.1:{}/", free_port()) })
+    });
+    let pair = json!({ "this-server-name": "one", "mode": "hot-standby", "peers": peers });
+    libraries.push(json!({ "library": "libdhcp_ha.so",
+                           "parameters": { "high-availability": [pair] } }));
     let socket = folder.join("socket");
     let sockets = json!([{ "socket-type": "unix", "socket-name": socket }]);
-    let keys = format!(
-        r#""control-sockets": {sockets}, "hooks-libraries": {},"#,
-        Value::from(libraries.to_vec())
-    );
+    let keys =
+        format!(r#""control-sockets": {sockets}, "hooks-libraries": {},"#, Value::from(libraries));
     let config = if family == 4 {
         let config = common::configuration(folder, "always", 1);
         let text = fs::read_to_string(&config).expect("it was just written");

@@ -390,7 +390,8 @@ fn a_warning_is_one_record_in_the_configured_log_and_not_told_again() {
         let members = format!(
             r#""loggers": [ {{ "name": "kea-dhcp4", "severity": "INFO",
                  "output-options": [ {{ "output": "{}" }} ] }} ],
-               {further} "dhcp-ddns": {{ "enable-updates": true }}, "valid-lifetime""#,
+               {further} "hooks-libraries": [ {{ "library": "libdhcp_ping_check.so" }} ],
+               "valid-lifetime""#,
             log.display()
         );
         fs::write(&config, text.replace("\"valid-lifetime\"", &members)).expect("it is writable");
@@ -413,7 +414,8 @@ fn a_warning_is_one_record_in_the_configured_log_and_not_told_again() {
     let unsupported = lines("DHCP4_CONFIG_UNSUPPORTED");
     let message_start = format!("DHCP4_CONFIG_UNSUPPORTED {}:", config.display());
     assert!(unsupported.len() == 1 && unsupported[0].contains(&message_start), "{unsupported:?}");
-    let end = "ddns: dynamic DNS is not supported (the server updates no DNS records)";
+    let end = "ping-check: the hook library that pings addresses before offering them is not \
+               supported (addresses are offered without a check)";
     assert!(unsupported[0].ends_with(end), "{unsupported:?}");
     // Messages from before the loggers were known are there, too.
     assert_eq!(

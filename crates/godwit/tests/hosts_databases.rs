@@ -4,13 +4,16 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
 
 use crate::common::{ServerProcess, TempFolder, free_port, run_bounded, waited_until};
 use dhcp_wire::v4::{self, option};
 use dhcp_wire::v6;
+use serde_json::{Value, json};
 use testbed::database::{DatabaseEngine, PASSWORD, PrivateDatabase, PrivateDatabaseSettings, USER};
 
 /// Time without a reply after which a client sends its message again.
@@ -78,11 +81,25 @@ struct HostDatabaseServer {
     relay: UdpSocket,
     /// Number of messages so far, which is the transaction identifier of the last one.
     requests: Cell<u32>,
-    _folder: TempFolder,
+    folder: TempFolder,
 }
+
+/// Time for which a shard may remember hosts, in tests of rows that are written by hand.
+const SHORT_MS: u32 = 100;
 
 impl HostDatabaseServer {
     fn start(family: &str, here: IpAddr, databases: &[String], inner: &str) -> Self {
+        Self::start_with(family, here, databases, inner, SHORT_MS)
+    }
+
+    /// Starts the server; its shards remember hosts for `lifetime_ms`.
+    fn start_with(
+        family: &str,
+        here: IpAddr,
+        databases: &[String],
+        inner: &str,
+        lifetime_ms: u32,
+    ) -> Self {
         let folder = TempFolder::new(&format!("hosts-{family}"));
         let config = folder.path().join("kea.conf");
         let leases = folder.path().join("leases.csv");
@@ -94,10 +111,13 @@ impl HostDatabaseServer {
             r#"{{ "{top}": {{ {data_directory}
                 "lease-database": {{ "type": "memfile", "name": "{}", "lfc-interval": 0 }},
                 "hosts-databases": [ {} ], "valid-lifetime": 4000,
+                "hooks-libraries": [ {{ "library": "libdhcp_host_cmds.so" }} ],
+                "control-socket": {{ "socket-type": "unix", "socket-name": "{}/control" }},
                 "user-context": {{ "godwit": {{ "durability": "none", "hosts-databases":
-                    {{ "cache-lifetime-ms": 100 }} }} }}, {inner} }} }}"#,
+                    {{ "cache-lifetime-ms": {lifetime_ms} }} }} }}, {inner} }} }}"#,
             leases.display(),
-            databases.join(", ")
+            databases.join(", "),
+            folder.path().display()
         );
         fs::write(&config, text).expect("the test's folder can be written");
         let ports = [free_port(), free_port()];
@@ -106,7 +126,7 @@ impl HostDatabaseServer {
         let relay = UdpSocket::bind((here, server.relay_port)).expect("the port is free");
         relay.connect((here, server.port)).expect("loopback is connected");
         relay.set_read_timeout(Some(RETRANSMISSION)).expect("a time");
-        Self { server, relay, requests: Cell::new(0), _folder: folder }
+        Self { server, relay, requests: Cell::new(0), folder }
     }
 
     /// Returns the next transaction identifier of the test's messages.
@@ -134,6 +154,19 @@ impl HostDatabaseServer {
         assert!(is_answered, "there is no answer: {}", self.server.log());
         reply.truncate(len);
         reply
+    }
+
+    /// Sends a control command and returns its result code and its text.
+    fn command(&self, name: &str, arguments: Value) -> (i64, String) {
+        let mut stream =
+            UnixStream::connect(self.folder.path().join("control")).expect("the server listens");
+        let command = json!({ "command": name, "arguments": arguments });
+        stream.write_all(command.to_string().as_bytes()).expect("the server reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("the server answers");
+        let answer: Value = serde_json::from_str(&answer).expect("an answer is JSON");
+        let text = answer["text"].as_str().unwrap_or_default().to_owned();
+        (answer["result"].as_i64().expect("it has a result"), text)
     }
 
     /// Returns the server's reply to client `n` that requests the address `requested`, or its offer
@@ -247,6 +280,87 @@ fn clients_of_dhcpv4_get_what_is_reserved_in_two_databases() {
     let (kind, leased) = database_server.ask4(3, Some(Ipv4Addr::new(127, 2, 0, 3)));
     assert_eq!((kind, leased), (Some(v4::MessageType::Ack), Ipv4Addr::new(127, 2, 0, 3)));
     database_server.server.stop();
+}
+
+/// Returns the reservation of `address` for client `n` in subnet 1.
+fn reservation(n: u8, address: &str) -> Value {
+    let hardware = format!("02:00:00:00:00:{n:02x}");
+    json!({ "reservation": { "subnet-id": 1, "hw-address": hardware, "ip-address": address } })
+}
+
+/// Tests that a command counts for the next message although shards remember hosts for an hour,
+/// in databases with tables of both versions.
+#[test]
+fn commands_change_reservations_in_every_database_at_once() {
+    let Some(maria) = database(DatabaseEngine::MariaDb, "2.2") else { return };
+    let Some(postgres) = database(DatabaseEngine::PostgreSql, "current") else { return };
+    let server = HostDatabaseServer::start_with(
+        "dhcp4",
+        Ipv4Addr::LOCALHOST.into(),
+        &[entry(&maria, ""), entry(&postgres, "")],
+        r#""interfaces-config": { "interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp" },
+           "subnet4": [ { "id": 1, "subnet": "127.0.0.0/8",
+                          "pools": [ { "pool": "127.1.0.1 - 127.1.0.254" } ] } ]"#,
+        3_600_000,
+    );
+    let count = |database: &PrivateDatabase| {
+        let rows = database.query(NAME, "SELECT COUNT(*) FROM hosts").expect("it answers");
+        rows.trim().to_owned()
+    };
+    let counts = || [count(&maria), count(&postgres)];
+    let offer = |n| server.ask4(n, None).1;
+    let done = |text: &str| (0, text.to_owned());
+    assert_eq!(offer(1), POOL4);
+    assert_eq!(server.command("reservation-add", reservation(1, "127.2.0.1")), done("Host added."));
+    assert_eq!(counts(), ["1", "1"]);
+    assert_eq!(offer(1), Ipv4Addr::new(127, 2, 0, 1));
+    let changed = server.command("reservation-update", reservation(1, "127.2.0.2"));
+    assert_eq!(changed, done("Host updated."));
+    assert_eq!(counts(), ["1", "1"]);
+    assert_eq!(offer(1), Ipv4Addr::new(127, 2, 0, 2));
+    let named = json!({ "subnet-id": 1, "ip-address": "127.2.0.2" });
+    assert_eq!(server.command("reservation-del", named.clone()), done("Host deleted."));
+    assert_eq!(counts(), ["0", "0"]);
+    assert_eq!(offer(1), POOL4);
+    assert_eq!(server.command("reservation-del", named).0, 3);
+    // An address of the pool that another client gets leaves the pool, and returns.
+    let (kind, _) = server.ask4(1, Some(POOL4));
+    assert_eq!(kind, Some(v4::MessageType::Ack));
+    let next = offer(2);
+    server.command("reservation-add", reservation(3, &next.to_string()));
+    assert_ne!(offer(2), next);
+    assert_eq!(offer(3), next);
+    server.command("reservation-del", json!({ "subnet-id": 1, "ip-address": next.to_string() }));
+    assert_eq!(counts(), ["0", "0"]);
+    server.server.stop();
+}
+
+#[test]
+fn a_database_that_is_gone_fails_a_command_and_not_the_server() {
+    let Some(maria) = database(DatabaseEngine::MariaDb, "current") else { return };
+    let mut maria = maria;
+    let server = HostDatabaseServer::start(
+        "dhcp4",
+        Ipv4Addr::LOCALHOST.into(),
+        &[entry(&maria, "")],
+        r#""interfaces-config": { "interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "udp" },
+           "subnet4": [ { "id": 1, "subnet": "127.0.0.0/8",
+                          "pools": [ { "pool": "127.1.0.1 - 127.1.0.254" } ] } ]"#,
+    );
+    let (result, _) = server.command("reservation-add", reservation(1, "127.2.0.1"));
+    assert_eq!(result, 0);
+    maria.stop().expect("it ends");
+    let (result, text) = server.command("reservation-add", reservation(2, "127.2.0.2"));
+    assert_eq!(result, 1);
+    assert!(text.starts_with("cannot "), "{text}");
+    assert!(!text.contains(PASSWORD), "{text}");
+    let (result, _) = server.command("reservation-get-all", json!({ "subnet-id": 1 }));
+    assert_eq!(result, 1);
+    maria.launch().expect("it starts");
+    let (result, _) = server.command("reservation-add", reservation(2, "127.2.0.2"));
+    assert_eq!(result, 0);
+    assert_eq!(server.ask4(2, None).1, Ipv4Addr::new(127, 2, 0, 2));
+    server.server.stop();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use testbed::registry::user_id;
 use testbed::{DatabaseEngine, qdisc};
 
 use crate::driver;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::family::ProtocolAddressing;
 use crate::run::RunSettings;
 use crate::subject::{self, MeasurementSubject};
@@ -16,7 +16,7 @@ use crate::subject::{self, MeasurementSubject};
 /// sentence for each database that is not.
 pub(crate) fn subjects(
     settings: &RunSettings,
-) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
+) -> LabResult<(Vec<MeasurementSubject>, Vec<String>)> {
     let plan = &settings.plan;
     let all = match &settings.target {
         Some(running) => vec![MeasurementSubject::running(running.server)],
@@ -35,7 +35,7 @@ pub(crate) fn subjects(
 /// for each database that is not.
 fn with_stores(
     subjects: Vec<MeasurementSubject>,
-) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
+) -> LabResult<(Vec<MeasurementSubject>, Vec<String>)> {
     let missing = |subject: &MeasurementSubject| {
         driver::engine(subject.store).and_then(DatabaseEngine::missing)
     };
@@ -59,7 +59,7 @@ fn with_stores(
 fn with_qdiscs(
     plan: &Plan,
     mut subjects: Vec<MeasurementSubject>,
-) -> Result<(Vec<MeasurementSubject>, Vec<String>), LabError> {
+) -> LabResult<(Vec<MeasurementSubject>, Vec<String>)> {
     let mut sentences = Vec::new();
     let has_link = plan.topology != Topology::Loopback && user_id() == 0;
     let disciplines = plan.server.features.iter().filter_map(|of| Some((of, of.qdisc()?)));

@@ -11,7 +11,7 @@ use measure::summary::{LatencyAt, RunSummary, SUMMARY_SCHEMA};
 use report::format;
 
 use crate::columns::{self, WIDTH};
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::folder;
 use crate::number_text::grouped;
 
@@ -71,7 +71,7 @@ pub fn margin_percent(text: &str) -> Result<f64, String> {
 /// # Errors
 /// A folder is no result folder or its content cannot be read, a server to be judged is not in
 /// both, or the page cannot be written.
-pub fn run(settings: &CompareSettings) -> Result<FinishedComparison, LabError> {
+pub fn run(settings: &CompareSettings) -> LabResult<FinishedComparison> {
     let name = |path: &Path| path.to_string_lossy().trim_end_matches('/').to_owned();
     let comparison = compare_folders(settings, &name(&settings.a), &name(&settings.b))?;
     let mut page = None;
@@ -89,7 +89,7 @@ pub(crate) fn compare_folders(
     settings: &CompareSettings,
     name_a: &str,
     name_b: &str,
-) -> Result<Comparison, LabError> {
+) -> LabResult<Comparison> {
     // Both are read first, so that the error can report both.
     let (a, b) = match (read(&settings.a), read(&settings.b)) {
         (Ok(a), Ok(b)) => (a, b),
@@ -108,7 +108,7 @@ pub(crate) fn compare_folders(
 
 /// Reads the summary of a result folder. Every field of a summary may be left out in JSON, so the
 /// schema is checked: an empty file of braces is no result.
-pub(crate) fn read(path: &Path) -> Result<RunSummary, LabError> {
+pub(crate) fn read(path: &Path) -> LabResult<RunSummary> {
     if !path.is_dir() {
         return Err(LabError::Usage(format!("there is no folder {}", path.display())));
     }
@@ -137,7 +137,6 @@ pub(crate) fn read(path: &Path) -> Result<RunSummary, LabError> {
 }
 
 /// Formats the comparison for the terminal.
-#[must_use]
 pub fn table(comparison: &Comparison) -> String {
     let mut text = format!("A: {}\nB: {}\n\n", comparison.a.name, comparison.b.name);
     if comparison.is_forced {

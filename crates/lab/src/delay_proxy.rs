@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 
 /// Largest number of bytes that the proxy reads at once from a connection.
 const PIECE_BYTES: usize = 64 << 10;
@@ -36,8 +36,8 @@ pub fn run(
     listen: SocketAddr,
     to: SocketAddr,
     round_trip: Duration,
-    began: impl FnOnce(SocketAddr) -> Result<bool, LabError>,
-) -> Result<(), LabError> {
+    began: impl FnOnce(SocketAddr) -> LabResult<bool>,
+) -> LabResult<()> {
     let cannot = |cause| LabError::cannot(format!("listen at {listen}"), cause);
     let listener = TcpListener::bind(listen).map_err(cannot)?;
     if !began(listener.local_addr().map_err(cannot)?)? {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use netio::NetError;
 use testbed::TestbedError;
 
 /// Error of the lab with a text for the user, by the action that it needs.
@@ -16,9 +17,11 @@ pub enum LabError {
     Interrupted,
 }
 
+/// Result of an operation of the lab.
+pub(crate) type LabResult<T> = Result<T, LabError>;
+
 impl LabError {
     /// Returns the exit code of the process for this error.
-    #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
@@ -43,6 +46,12 @@ impl fmt::Display for LabError {
 }
 
 impl std::error::Error for LabError {}
+
+impl From<NetError> for LabError {
+    fn from(error: NetError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
 
 impl From<TestbedError> for LabError {
     fn from(error: TestbedError) -> Self {

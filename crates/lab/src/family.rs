@@ -65,7 +65,6 @@ const DNS: ProtocolAddressing =
 
 impl ProtocolAddressing {
     /// Returns the addresses and ports of `protocol`.
-    #[must_use]
     pub const fn for_protocol(protocol: MeasuredProtocol) -> Self {
         match protocol {
             MeasuredProtocol::Dhcp4 => V4,
@@ -75,20 +74,17 @@ impl ProtocolAddressing {
     }
 
     /// Returns the address of the server at `position` of the plan in network namespaces.
-    #[must_use]
     pub fn server(self, position: usize) -> IpAddr {
         plus(self.subnet.0, position as u32 + 1)
     }
 
     /// Returns the addresses of `count` relay agents, the first of which has `first`.
-    #[must_use]
     pub fn relays(self, first: IpAddr, count: u32) -> Vec<IpAddr> {
         (0..count).map(|further| plus(first, further)).collect()
     }
 
     /// Returns first and last address of a pool of `size` addresses; at most
     /// [`ProtocolAddressing::largest_pool`].
-    #[must_use]
     pub fn pool(self, size: u32) -> (IpAddr, IpAddr) {
         (self.pool, plus(self.pool, size.clamp(1, self.largest_pool) - 1))
     }
@@ -96,7 +92,6 @@ impl ProtocolAddressing {
     /// Returns the address by which servers choose the subnet of messages from the relay agent
     /// `relay`: in DHCPv4 its own (giaddr), in DHCPv6 the link-address of the Relay-forward
     /// message, which need not be the relay's own.
-    #[must_use]
     pub const fn link(self, relay: IpAddr) -> IpAddr {
         match self.version() {
             AddressFamily::V4 => relay,
@@ -105,7 +100,6 @@ impl ProtocolAddressing {
     }
 
     /// Returns the version of IP that the protocol uses, which is also that of DHCP.
-    #[must_use]
     pub const fn version(self) -> AddressFamily {
         if self.relay.is_ipv4() { AddressFamily::V4 } else { AddressFamily::V6 }
     }

@@ -8,7 +8,7 @@ use base::CivilTime;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 
 /// Names of files in a result folder.
 pub(crate) const RUN: &str = "run.json";
@@ -63,7 +63,7 @@ pub(crate) fn expanded(compact: &str) -> Option<String> {
 
 /// Chooses a name for a result folder below `results` that is not taken, from the time and the
 /// plan's name; returns the absolute path.
-pub(crate) fn choose(results: &Path, at: Calendar, plan: &str) -> Result<PathBuf, LabError> {
+pub(crate) fn choose(results: &Path, at: Calendar, plan: &str) -> LabResult<PathBuf> {
     fs::create_dir_all(results)
         .map_err(|e| LabError::cannot(format!("create the folder {}", results.display()), e))?;
     let results = results
@@ -76,19 +76,19 @@ pub(crate) fn choose(results: &Path, at: Calendar, plan: &str) -> Result<PathBuf
 }
 
 /// Creates a folder and its missing parents.
-pub(crate) fn create(path: &Path) -> Result<(), LabError> {
+pub(crate) fn create(path: &Path) -> LabResult<()> {
     fs::create_dir_all(path)
         .map_err(|e| LabError::cannot(format!("create the folder {}", path.display()), e))
 }
 
 /// Writes `value` as JSON to `path` so that the file is complete or absent.
-pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> LabResult<()> {
     let text = serde_json::to_string_pretty(value).expect("records are plain data");
     write_text(path, &(text + "\n"))
 }
 
 /// Writes `text` to `path` so that the file is complete or absent, like [`write_json`].
-pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), LabError> {
+pub(crate) fn write_text(path: &Path, text: &str) -> LabResult<()> {
     let unfinished = path.with_extension("unfinished");
     fs::write(&unfinished, text)
         .and_then(|()| fs::rename(&unfinished, path))
@@ -96,7 +96,7 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), LabError> {
 }
 
 /// Reads a JSON file of a result folder; an invalid file is an error of usage.
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> LabResult<T> {
     let text = fs::read_to_string(path)
         .map_err(|e| LabError::Usage(format!("cannot read {}: {e}", path.display())))?;
     serde_json::from_str(&text)

@@ -10,7 +10,7 @@ use measure::record::RunRecord;
 use measure::summary::{RunSummary, digest};
 use serde::{Deserialize, Serialize};
 
-use crate::error::LabError;
+use crate::error::LabResult;
 use crate::folder;
 
 /// Name of the file with the progress of a run, in the result folder.
@@ -125,7 +125,7 @@ pub(crate) fn finished_trials(folder: &Path) -> usize {
 ///
 /// # Errors
 /// The records of its trials cannot be read.
-pub(crate) fn summarize(folder: &Path, progress: &RunProgress) -> Result<RunSummary, LabError> {
+pub(crate) fn summarize(folder: &Path, progress: &RunProgress) -> LabResult<RunSummary> {
     let mut run = progress.run.clone();
     run.plan.runs.count = 0;
     let at_s = |entry: Option<&JournalEntry>| entry.map_or(0.0, |entry| entry.at_s);

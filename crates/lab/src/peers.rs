@@ -60,7 +60,6 @@ const fn peer_of_debian_13(
 
 impl PeerServer {
     /// Returns the path of the server's program; `None` if it is not installed.
-    #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         if self.is_in_debian_13 {
             return Debian13::find()?.program(self.program);
@@ -69,7 +68,6 @@ impl PeerServer {
     }
 
     /// Returns the command that installs the server.
-    #[must_use]
     pub fn installation(&self) -> String {
         if self.is_in_debian_13 {
             return "cargo xtask test setup".to_owned();
@@ -79,7 +77,6 @@ impl PeerServer {
 }
 
 /// Formats the list of third-party servers, one line each, for the terminal.
-#[must_use]
 pub fn table() -> String {
     let mut text = format!("{:<9} {:<20} {}\n", "SERVER", "SERVES", "INSTALLED");
     for peer in PEERS {
@@ -93,7 +90,6 @@ pub fn table() -> String {
 }
 
 /// Returns the third-party servers as JSON, `godwit.peers.v1`.
-#[must_use]
 pub fn json() -> serde_json::Value {
     let peers: Vec<serde_json::Value> = PEERS
         .iter()

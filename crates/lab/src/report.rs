@@ -13,7 +13,7 @@ use report::format;
 use report::headline::{self, HeadlineText};
 
 use crate::columns::{self, WIDTH};
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::folder;
 use crate::number_text::grouped;
 
@@ -24,13 +24,13 @@ const NAME: usize = 25;
 ///
 /// # Errors
 /// The folder is no result folder, or its files cannot be read or written.
-pub fn rebuild(folder: &Path) -> Result<RunSummary, LabError> {
+pub fn rebuild(folder: &Path) -> LabResult<RunSummary> {
     let run: RunRecord = folder::read_json(&folder.join(folder::RUN))?;
     write_report(folder, &run, &trials(folder)?)
 }
 
 /// Reads the records of the trials in `folder`.
-pub(crate) fn trials(folder: &Path) -> Result<Vec<TrialRecord>, LabError> {
+pub(crate) fn trials(folder: &Path) -> LabResult<Vec<TrialRecord>> {
     let trials_folder = folder.join(folder::TRIALS);
     let entries = std::fs::read_dir(&trials_folder).map_err(|e| {
         LabError::Usage(format!("cannot read the folder {}: {e}", trials_folder.display()))
@@ -51,7 +51,7 @@ pub(crate) fn write_report(
     folder: &Path,
     run: &RunRecord,
     trials: &[TrialRecord],
-) -> Result<RunSummary, LabError> {
+) -> LabResult<RunSummary> {
     let summary = summary::digest(run, trials);
     folder::write_json(&folder.join(folder::SUMMARY), &summary)?;
     folder::write_text(&folder.join(folder::REPORT), &report::render(&summary))?;
@@ -59,7 +59,6 @@ pub(crate) fn write_report(
 }
 
 /// Formats the summary of a run as a table for the terminal, ratios and warnings below it.
-#[must_use]
 pub fn table(summary: &RunSummary) -> String {
     let mut text = format!("{}\n\n", summary.title);
     text.push_str(&headlines(summary));

@@ -9,7 +9,7 @@ use measure::record::Environment;
 use serde::Serialize;
 
 use crate::environment;
-use crate::error::LabError;
+use crate::error::LabResult;
 use crate::folder::{self, Calendar};
 
 /// Result folder that is created as soon as something is written to it.
@@ -25,26 +25,23 @@ impl ResultFolder {
     ///
     /// # Errors
     /// The folder `results` does not exist and cannot be made.
-    pub fn choose(results: &Path, plan: &str) -> Result<Self, LabError> {
+    pub fn choose(results: &Path, plan: &str) -> LabResult<Self> {
         let began = Calendar::now();
         let path = folder::choose(results, began, plan)?;
         Ok(Self { path, began, origin: Instant::now() })
     }
 
     /// Returns the begin of the measurement, in the format of RFC 3339.
-    #[must_use]
     pub fn started(&self) -> String {
         self.began.rfc3339()
     }
 
     /// Returns the seconds since the begin of the measurement.
-    #[must_use]
     pub fn elapsed_s(&self) -> f64 {
         self.origin.elapsed().as_secs_f64()
     }
 
     /// Returns the environment of the measurement, with `topology` filled in.
-    #[must_use]
     pub fn environment(&self, topology: &str) -> Environment {
         environment::gather(topology, BTreeMap::new())
     }
@@ -53,7 +50,7 @@ impl ResultFolder {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn write(&self, run: &impl Serialize, report: &str) -> Result<PathBuf, LabError> {
+    pub fn write(&self, run: &impl Serialize, report: &str) -> LabResult<PathBuf> {
         folder::create(&self.path)?;
         folder::write_json(&self.path.join(folder::RUN), run)?;
         let path = self.path.join(folder::REPORT);

@@ -13,7 +13,7 @@ use crate::available;
 use crate::bench::{BenchRecord, BenchSettings, ProcessBench};
 use crate::driver;
 use crate::environment;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::folder::{self, Calendar};
 use crate::leases::LeaseCheckResult;
 use crate::other_load::{self, OtherLoadResult};
@@ -67,7 +67,7 @@ pub fn run(
     settings: &RunSettings,
     stop: &AtomicBool,
     progress: &mut ProgressWriter,
-) -> Result<FinishedRun, LabError> {
+) -> LabResult<FinishedRun> {
     let plan = &settings.plan;
     let (subjects, mut first_warnings) = available::subjects(settings)?;
     let others =
@@ -114,7 +114,7 @@ fn measure_subjects(
     record: RunRecord,
     stop: &AtomicBool,
     progress: &mut ProgressWriter,
-) -> Result<FinishedRun, LabError> {
+) -> LabResult<FinishedRun> {
     let plan = &settings.plan;
     let settings = BenchSettings {
         plan,

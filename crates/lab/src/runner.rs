@@ -21,7 +21,7 @@ use measure::plan::mbit_per_s;
 use measure::record::{Purpose, SearchEnd, TrialRecord};
 use measure::search::{Search, SearchStep, TrialOutcome};
 
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::subject::MeasurementSubject;
 use crate::subject_id::{PerSubject, SubjectId};
 use crate::terms::MeasurementTerms;
@@ -91,7 +91,7 @@ pub fn run(
     subjects: &[MeasurementSubject],
     time: &RunTime,
     bench: &mut dyn TrialRunner,
-) -> Result<Outcomes, LabError> {
+) -> LabResult<Outcomes> {
     let mut outcomes = run_stages(plan, subjects, time, bench)?;
     outcomes.warnings.splice(0..0, time.shortage(plan));
     Ok(outcomes)
@@ -102,7 +102,7 @@ fn run_stages(
     subjects: &[MeasurementSubject],
     time: &RunTime,
     bench: &mut dyn TrialRunner,
-) -> Result<Outcomes, LabError> {
+) -> LabResult<Outcomes> {
     let started_s = bench.elapsed_s();
     bench.record_stage_end(RunStage::Started);
     let subjects: PerSubject<&MeasurementSubject> = subjects.iter().collect();
@@ -147,7 +147,7 @@ struct RunExecution<'a> {
 }
 
 impl RunExecution<'_> {
-    fn run_all(&mut self) -> Result<(), LabError> {
+    fn run_all(&mut self) -> LabResult<()> {
         self.rounds()?;
         // Rounds that were left out count as finished, too.
         self.bench.record_stage_end(self.time.last_round());
@@ -179,7 +179,7 @@ impl RunExecution<'_> {
         if is_dhcp { exchanges.on_time + exchanges.late } else { 0 }
     }
 
-    fn rounds(&mut self) -> Result<(), LabError> {
+    fn rounds(&mut self) -> LabResult<()> {
         let began_s = self.bench.elapsed_s();
         let rounds = self.time.rounds;
         let has_ramp = !self.plan.ramp.rates().is_empty();
@@ -239,7 +239,7 @@ impl RunExecution<'_> {
 
     /// Searches the highest rate of each subject (server, variant, limit responder) once, a trial
     /// of each in turn, until all searches are done.
-    fn search_round(&mut self, round: u32, until_s: f64) -> Result<(), LabError> {
+    fn search_round(&mut self, round: u32, until_s: f64) -> LabResult<()> {
         let mut searches: PerSubject<Option<Search>> = self.subjects.iter().map(|_| None).collect();
         for &subject in &self.active {
             searches[subject] = Some(match self.rates[subject] {
@@ -322,7 +322,7 @@ impl RunExecution<'_> {
         });
     }
 
-    fn curve(&mut self) -> Result<(), LabError> {
+    fn curve(&mut self) -> LabResult<()> {
         let curve = &self.plan.curve;
         let mut left_out = self.same_rate()?;
         for &fraction in &curve.fractions {
@@ -355,7 +355,7 @@ impl RunExecution<'_> {
 
     /// Runs a trial of each server at half of the highest rate of the slowest server; returns the
     /// number of trials left out.
-    fn same_rate(&mut self) -> Result<u32, LabError> {
+    fn same_rate(&mut self) -> LabResult<u32> {
         let servers = self.active.iter().filter(|&&subject| !self.subjects[subject].is_limit());
         let slowest = servers.filter_map(|&subject| self.rates[subject]).reduce(f64::min);
         let (Some(slowest), true) = (slowest, self.plan.curve.same_rate) else { return Ok(0) };
@@ -375,7 +375,7 @@ impl RunExecution<'_> {
     }
 
     /// Runs an avalanche, all clients at once, for every server.
-    fn avalanche(&mut self) -> Result<(), LabError> {
+    fn avalanche(&mut self) -> LabResult<()> {
         let dwell_s = self.plan.curve.avalanche_s;
         for subject in self.next_turn() {
             let Some(rate) = self.rates[subject] else { continue };
@@ -398,7 +398,7 @@ impl RunExecution<'_> {
 
     /// Runs trials at the rates of the ramp, equal for every server. A server's ramp ends where the
     /// generator cannot offer more: all further trials would be void as well.
-    fn ramp(&mut self) -> Result<(), LabError> {
+    fn ramp(&mut self) -> LabResult<()> {
         let dwell_s = self.plan.ramp.dwell_s;
         let mut climbing = self.active.clone();
         let mut left_out = 0;
@@ -427,7 +427,7 @@ impl RunExecution<'_> {
 
     /// Runs the trial of one step of a ramp for `subject`, repeated while it is void; returns false
     /// when the generator is the cause.
-    fn step(&mut self, subject: SubjectId, rate: f64, dwell_s: f64) -> Result<bool, LabError> {
+    fn step(&mut self, subject: SubjectId, rate: f64, dwell_s: f64) -> LabResult<bool> {
         let mut is_generators = true;
         for _ in 0..=self.plan.search.void_repeats {
             if self.trial(subject, Purpose::Ramp, 0, rate, dwell_s)? != Some(TrialOutcome::Void) {
@@ -440,7 +440,7 @@ impl RunExecution<'_> {
     }
 
     /// Runs trials in which servers are profiled, at shares of each server's highest rate.
-    fn profiles(&mut self) -> Result<(), LabError> {
+    fn profiles(&mut self) -> LabResult<()> {
         let dwell_s = self.plan.profile.seconds + PROFILE_MARGIN_S;
         let mut left_out = 0;
         for &fraction in &self.plan.profile.fractions {
@@ -466,7 +466,7 @@ impl RunExecution<'_> {
 
     /// Runs trials of constant load with the database server ended in their middle, for every DHCP
     /// server that has one.
-    fn restarts(&mut self) -> Result<(), LabError> {
+    fn restarts(&mut self) -> LabResult<()> {
         let restart = self.plan.restart;
         for &purpose in restart.database.purposes() {
             for subject in self.next_turn() {
@@ -549,7 +549,7 @@ impl RunExecution<'_> {
         round: u32,
         rate_per_s: f64,
         dwell_s: f64,
-    ) -> Result<Option<TrialOutcome>, LabError> {
+    ) -> LabResult<Option<TrialOutcome>> {
         let number = self.out.trials.len() as u32;
         let rounds = self.time.rounds;
         let request = TrialRequest { number, subject, purpose, round, rounds, rate_per_s, dwell_s };

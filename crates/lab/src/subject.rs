@@ -8,7 +8,7 @@ use measure::plan::{DatabaseAccess, LeaseStoreKind, ServerDurability, ServerFeat
 use measure::record::LIMIT_SERVER;
 
 use crate::driver::DnsServer;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::peers::PEERS;
 use crate::terms::MeasurementTerms;
 
@@ -84,7 +84,6 @@ impl MeasurementSubject {
     }
 
     /// Makes the subject for a server that is already running at `address`.
-    #[must_use]
     pub fn running(address: SocketAddr) -> Self {
         Self::new(TARGET_SERVER, &address.to_string(), SubjectKind::Running(address))
     }
@@ -94,7 +93,6 @@ impl MeasurementSubject {
     }
 
     /// Returns the label of the measured server: "kea (multi-threaded)", or its name alone.
-    #[must_use]
     pub fn label(&self) -> String {
         if self.variant.is_empty() {
             self.server.clone()
@@ -104,7 +102,6 @@ impl MeasurementSubject {
     }
 
     /// Returns the measured server's name for files: letters, digits and dashes.
-    #[must_use]
     pub fn file_name(&self) -> String {
         let label = format!("{}-{}", self.server, self.variant);
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
@@ -112,7 +109,6 @@ impl MeasurementSubject {
     }
 
     /// Returns true if the lab sets the size of the measured server's pool at each start.
-    #[must_use]
     pub fn has_lab_pool(&self) -> bool {
         matches!(
             self.kind,
@@ -121,7 +117,6 @@ impl MeasurementSubject {
     }
 
     /// Returns true if the subject is the limit responder, a program that returns every datagram.
-    #[must_use]
     pub fn is_limit(&self) -> bool {
         self.kind == SubjectKind::Limit
     }
@@ -139,7 +134,7 @@ pub fn subjects(
     plan: &Plan,
     servers: &[String],
     server_command: Option<&str>,
-) -> Result<Vec<MeasurementSubject>, LabError> {
+) -> LabResult<Vec<MeasurementSubject>> {
     let mut subjects = if plan.protocol.is_dhcp() {
         dhcp_subjects(plan, servers)?
     } else {
@@ -179,7 +174,7 @@ fn unknown(name: &str, names: &[&str]) -> LabError {
     ))
 }
 
-fn dns_subjects(servers: &[String]) -> Result<Vec<MeasurementSubject>, LabError> {
+fn dns_subjects(servers: &[String]) -> LabResult<Vec<MeasurementSubject>> {
     let subject = |name: &String| {
         let server = DnsServer::by_name(name)
             .ok_or_else(|| unknown(name, &DnsServer::ALL.map(DnsServer::name)))?;
@@ -188,7 +183,7 @@ fn dns_subjects(servers: &[String]) -> Result<Vec<MeasurementSubject>, LabError>
     servers.iter().map(subject).collect()
 }
 
-fn dhcp_subjects(plan: &Plan, servers: &[String]) -> Result<Vec<MeasurementSubject>, LabError> {
+fn dhcp_subjects(plan: &Plan, servers: &[String]) -> LabResult<Vec<MeasurementSubject>> {
     let mut subjects = Vec::new();
     for name in servers {
         match name.as_str() {
@@ -221,8 +216,10 @@ fn with_features(plan: &Plan, subjects: Vec<MeasurementSubject>) -> Vec<Measurem
             continue;
         }
         let has = |feature: &&ServerFeature| match subject.kind {
-            SubjectKind::Kea { multi_threaded, .. } => {
-                !feature.is_godwit_only() && (multi_threaded || feature.queue_packets().is_none())
+            SubjectKind::Kea { multi_threaded, version } => {
+                let is_too_old = feature.needs_kea_3() && version == KeaVersion::Installed;
+                let has_queue = multi_threaded || feature.queue_packets().is_none();
+                !feature.is_godwit_only() && !is_too_old && has_queue
             }
             _ => feature.queue_packets().is_none(),
         };
@@ -454,6 +451,35 @@ mod tests {
                 "kea-plain (single-threaded)",
                 "kea-plain (multi-threaded)",
                 "kea-queue-28 (multi-threaded)",
+            ]
+        );
+    }
+
+    #[test]
+    fn hook_libraries_are_measured_with_kea_3_and_listeners_with_godwit_alone() {
+        let mut plan = Plan::default();
+        plan.server.features = vec![
+            ServerFeature::LegalLog,
+            ServerFeature::LocalNames,
+            ServerFeature::DdnsRequests,
+            ServerFeature::DdnsInside,
+        ];
+        plan.blocks.limit = false;
+        let servers = ["godwit", "kea", "kea3"].map(str::to_owned);
+        let lines = subjects(&plan, &servers, None).unwrap();
+        assert_eq!(
+            lines.iter().map(MeasurementSubject::label).collect::<Vec<_>>(),
+            [
+                "godwit-legal-log-none (durability none)",
+                "godwit-local-names-none (durability none)",
+                "godwit-ddns-requests-none (durability none)",
+                "godwit-ddns-inside-none (durability none)",
+                "kea-ddns-requests (single-threaded)",
+                "kea-ddns-requests (multi-threaded)",
+                "kea3-legal-log (single-threaded)",
+                "kea3-ddns-requests (single-threaded)",
+                "kea3-legal-log (multi-threaded)",
+                "kea3-ddns-requests (multi-threaded)",
             ]
         );
     }

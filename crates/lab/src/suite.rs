@@ -14,7 +14,7 @@ use measure::summary::RunSummary;
 use report::format;
 
 use crate::columns::{self, WIDTH};
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::folder::{self, Calendar};
 use crate::plans;
 use crate::progress::ProgressWriter;
@@ -67,7 +67,7 @@ pub fn run_suite(
     settings: &SuiteSettings,
     stop: &AtomicBool,
     progress: &mut ProgressWriter,
-) -> Result<FinishedSuite, LabError> {
+) -> LabResult<FinishedSuite> {
     let suite = &settings.suite;
     let (began, origin) = (Calendar::now(), Instant::now());
     let folder = folder::choose(&settings.results, began, &suite.name)?;
@@ -131,7 +131,7 @@ pub fn run_suite(
 ///
 /// # Errors
 /// There is no such plan, or it has problems.
-pub(crate) fn part_plan(part: &SuitePart, is_quick: bool) -> Result<Plan, LabError> {
+pub(crate) fn part_plan(part: &SuitePart, is_quick: bool) -> LabResult<Plan> {
     let mut plan = plans::load(&part.plan)?;
     plan.time_budget_s = part.time_budget_s.unwrap_or(plan.time_budget_s);
     if !is_quick {
@@ -151,7 +151,6 @@ pub(crate) fn part_plan(part: &SuitePart, is_quick: bool) -> Result<Plan, LabErr
 
 /// Returns the seconds that `suite` takes with all servers that its plans name; a plan with
 /// problems counts as 0 s.
-#[must_use]
 pub fn forecast_s(suite: &Suite, is_quick: bool) -> f64 {
     suite.parts.iter().map(|part| part_s(part, is_quick)).sum()
 }
@@ -173,7 +172,7 @@ fn run_part(
     folder: &Path,
     stop: &AtomicBool,
     progress: &mut ProgressWriter,
-) -> Result<(String, RunSummary, Vec<String>), LabError> {
+) -> LabResult<(String, RunSummary, Vec<String>)> {
     let mut plan = part_plan(part, settings.is_quick)?;
     plan.topology = settings.topology.unwrap_or(plan.topology);
     let settings = RunSettings {
@@ -191,7 +190,6 @@ fn run_part(
 }
 
 /// Formats the rows of a suite's summary (figures against targets) as a table for the terminal.
-#[must_use]
 pub fn table(summary: &SuiteSummary) -> String {
     let mut text = format!("{}\n\n", summary.title);
     let _ = writeln!(text, "{:>10} {:>8} {:>18}  VERDICT", "TARGET", "FIGURE", "95 % INTERVAL");

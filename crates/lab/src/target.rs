@@ -7,7 +7,7 @@ use measure::Plan;
 use measure::plan::{DatabaseAccess, LeaseStoreKind, Restarts, ServerFeature};
 use testbed::MeasurementTopology;
 
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::family::{AddressFamily, ProtocolAddressing};
 use crate::subject::TARGET_SERVER;
 
@@ -44,7 +44,7 @@ impl RunningTarget {
     /// # Errors
     /// Everything in `words` and in the plan that makes no sense, at once; or there is no way to
     /// the server.
-    pub fn from_options(words: &TargetOptions, plan: &mut Plan) -> Result<Self, LabError> {
+    pub fn from_options(words: &TargetOptions, plan: &mut Plan) -> LabResult<Self> {
         let family = ProtocolAddressing::for_protocol(plan.protocol);
         let mut problems = Vec::new();
         let server = address(&words.server, family.port, family);
@@ -76,7 +76,6 @@ impl RunningTarget {
     }
 
     /// Returns the network in which the running server and its generator meet.
-    #[must_use]
     pub fn topology(&self) -> MeasurementTopology {
         MeasurementTopology::Network { interface: self.interface.clone() }
     }
@@ -192,13 +191,13 @@ fn restrict_plan(plan: &mut Plan, pool_size: Option<u32>, server: SocketAddr) ->
 }
 
 /// Returns this machine's address, with `port`, from which it sends to `server`.
-fn own_address(server: SocketAddr, port: u16) -> Result<SocketAddr, LabError> {
-    let route = netio::route::to(server).map_err(|e| LabError::Failed(e.to_string()))?;
+fn own_address(server: SocketAddr, port: u16) -> LabResult<SocketAddr> {
+    let route = netio::route::to(server)?;
     Ok(SocketAddr::new(route.local, port))
 }
 
 /// Returns the name of this machine's interface that has the address of `relay`.
-pub(crate) fn relay_interface(relay: SocketAddr) -> Result<String, LabError> {
+pub(crate) fn relay_interface(relay: SocketAddr) -> LabResult<String> {
     let all = netio::interface::list().map_err(|e| LabError::cannot("list interfaces", e))?;
     let has_it = |interface: &netio::interface::Interface| {
         interface.addresses.contains(&relay.ip())

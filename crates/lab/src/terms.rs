@@ -54,7 +54,6 @@ pub struct MeasurementTerms {
 
 impl MeasurementTerms {
     /// Returns the terms (pool size, clients, rates) on which a run of `plan` measures `subject`.
-    #[must_use]
     pub fn for_subject(subject: &MeasurementSubject, plan: &Plan) -> Self {
         let whole = Self {
             pool_size: plan.server.pool_size,
@@ -113,7 +112,6 @@ impl MeasurementTerms {
 
     /// Describes the terms (pool size, clients) that are less than in `plan`, as a server's
     /// variant; empty when none is.
-    #[must_use]
     pub fn variant(&self, plan: &Plan) -> String {
         if self.pool_size < plan.server.pool_size {
             format!("pool of {}", grouped(f64::from(self.pool_size)))
@@ -126,7 +124,6 @@ impl MeasurementTerms {
 
     /// Describes the terms (pool size, clients) of the server `label` that are less than in `plan`,
     /// as a sentence for the report.
-    #[must_use]
     pub fn note(&self, label: &str, plan: &Plan) -> Option<String> {
         let pool = (self.pool_size < plan.server.pool_size).then(|| {
             let of = |size: u32| grouped(f64::from(size));
@@ -146,14 +143,12 @@ impl MeasurementTerms {
     }
 
     /// Returns the settings of the search with this server's first rate.
-    #[must_use]
     pub fn search(&self, plan: &SearchPlan) -> SearchPlan {
         SearchPlan { start_per_s: self.start_per_s, ..*plan }
     }
 
     /// Returns the seconds that a trial of this server lasts at `rate_per_s`, for which the plan
     /// has `dwell_s`.
-    #[must_use]
     pub fn dwell_s(&self, plan: &Plan, rate_per_s: f64, dwell_s: f64) -> f64 {
         if !self.is_slow {
             return dwell_s;
@@ -170,7 +165,6 @@ impl MeasurementTerms {
     /// Returns the number of the first client of the trial of `request`, whose server has seen the
     /// clients before `next`, and the number after its last. When no new clients are left, the old
     /// ones come again.
-    #[must_use]
     pub fn next_clients(&self, next: u32, request: &TrialRequest) -> (u32, u32) {
         let due = (request.rate_per_s * request.dwell_s).ceil() as u32;
         let played = due.saturating_add(1).min(self.clients);

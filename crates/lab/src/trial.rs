@@ -4,7 +4,7 @@
 use measure::plan::SearchPlan;
 use measure::record::{Purpose, TrialRecord};
 
-use crate::error::LabError;
+use crate::error::LabResult;
 use crate::subject_id::SubjectId;
 
 /// Request to run one trial: a load at one rate against one server.
@@ -42,7 +42,6 @@ const CONFIRM_QUIET_S: f64 = 1.0;
 
 /// Returns the seconds without an answer after which a trial for `purpose` stops waiting for late
 /// answers; `None` if it waits for the deadline.
-#[must_use]
 pub(crate) fn quiet_s(search: &SearchPlan, purpose: Purpose) -> Option<f64> {
     let waits = purpose == Purpose::Exhaustion || purpose.ends_database();
     match purpose {
@@ -71,7 +70,7 @@ pub trait TrialRunner {
     ///
     /// # Errors
     /// A server does not start again, or the user interrupts.
-    fn start_anew(&mut self, subjects: &[SubjectId]) -> Result<(), LabError>;
+    fn start_anew(&mut self, subjects: &[SubjectId]) -> LabResult<()>;
 
     /// Returns true if trials can profile servers with perf, as far as is known.
     fn can_profile(&self) -> bool;
@@ -84,7 +83,7 @@ pub trait TrialRunner {
     ///
     /// # Errors
     /// The run cannot go on.
-    fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError>;
+    fn trial(&mut self, request: &TrialRequest) -> LabResult<TrialEnd>;
 }
 
 /// Stage of a run whose end the runner reports, such as a round or the load curve.

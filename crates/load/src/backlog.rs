@@ -39,7 +39,6 @@ pub struct QueuedExchangeCounter {
 
 impl QueuedExchangeCounter {
     /// Returns the counter with the totals of a run that another process counted.
-    #[must_use]
     pub const fn from_totals(left_ns: u64, behind: u64) -> Self {
         Self { first_left_ns: None, left_ns, quickest_ns: None, queued_too_long: behind }
     }
@@ -72,13 +71,11 @@ impl QueuedExchangeCounter {
 
     /// Returns the time at which the newest exchange left, in nanoseconds of the monotonic clock; 0
     /// when none did.
-    #[must_use]
     pub const fn last_sent_ns(&self) -> u64 {
         self.left_ns
     }
 
     /// Returns the number of exchanges that were completed in time but queued too long.
-    #[must_use]
     pub const fn queued_too_long(&self) -> u64 {
         self.queued_too_long
     }

@@ -14,7 +14,6 @@ const COOKIE_COMPRESSED: u32 = 0x1c84_9314;
 const BLOCK_MAX: usize = 65_535;
 
 /// Returns the header lines of a HdrHistogram log.
-#[must_use]
 pub fn head() -> String {
     "#[Histogram log format version 1.3]\n\
      #[StartTime: 0.000 (seconds since epoch), counted from the beginning of the run]\n\
@@ -24,7 +23,6 @@ pub fn head() -> String {
 
 /// Returns the log line of `histogram` under the name `tag`, which has neither spaces nor commas:
 /// values in nanoseconds from an interval of `length_ns` that began with the run.
-#[must_use]
 pub fn line(tag: &str, length_ns: u64, histogram: &Histogram) -> String {
     let length_s = length_ns as f64 / NS_PER_S as f64;
     let max_ms = histogram.max().unwrap_or(0) as f64 / 1e6;

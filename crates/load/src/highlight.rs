@@ -41,7 +41,6 @@ const WARNING: &str = "warning:";
 
 /// Returns `text`, the output of a run, with escape sequences around lines and counts that a reader
 /// must not miss; nothing else is changed.
-#[must_use]
 pub fn highlight(text: &str) -> String {
     let mut painted = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

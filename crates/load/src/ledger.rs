@@ -121,7 +121,6 @@ pub struct LedgerParts {
 
 impl ExchangeLedger {
     /// Creates a ledger of these parts; returns `None` when they contradict each other.
-    #[must_use]
     pub fn from_parts(parts: LedgerParts) -> Option<Self> {
         let LedgerParts {
             due,
@@ -206,64 +205,54 @@ impl ExchangeLedger {
     }
 
     /// Returns the number of exchanges that came due.
-    #[must_use]
     pub const fn due(&self) -> u64 {
         self.due
     }
 
     /// Returns the number of exchanges whose first message left.
-    #[must_use]
     pub const fn sent(&self) -> u64 {
         self.sent
     }
 
     /// Returns the time at which the newest exchange left, in nanoseconds of the monotonic clock; 0
     /// when none did.
-    #[must_use]
     pub const fn last_sent_ns(&self) -> u64 {
         self.backlog.last_sent_ns()
     }
 
     /// Returns the number of exchanges completed within the deadline, but so long after the last
     /// one left that they show a queue that grew; see [`QueuedExchangeCounter`].
-    #[must_use]
     pub const fn queued_too_long(&self) -> u64 {
         self.backlog.queued_too_long()
     }
 
     /// Returns the number of exchanges that ended in `class`.
-    #[must_use]
     pub const fn count(&self, class: ExchangeClass) -> u64 {
         self.ended[class.index()]
     }
 
     /// Returns the number of exchanges that came due and have not ended.
-    #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.due - self.ended.iter().sum::<u64>()
     }
 
     /// Returns the latencies of exchanges in nanoseconds from the due time to the last reply.
-    #[must_use]
     pub const fn latency_due(&self) -> &Histogram {
         &self.latency_due
     }
 
     /// Returns the latencies of exchanges in nanoseconds from the real sending to the last reply.
-    #[must_use]
     pub const fn latency_sent(&self) -> &Histogram {
         &self.latency_sent
     }
 
     /// Returns the number of first messages that left more than [`LATE_SEND_NS`] after they were
     /// due.
-    #[must_use]
     pub const fn late_sends(&self) -> u64 {
         self.late_sends
     }
 
     /// Returns the longest time after its due time at which a first message left, in nanoseconds.
-    #[must_use]
     pub const fn late_send_max_ns(&self) -> u64 {
         self.late_send_max_ns
     }

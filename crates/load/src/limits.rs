@@ -14,7 +14,6 @@ pub struct ExchangeTimeLimits {
 
 impl ExchangeTimeLimits {
     /// Returns the time from the due time for which an exchange is watched, in nanoseconds.
-    #[must_use]
     pub const fn watched_ns(self) -> u64 {
         self.deadline_ns + self.grace_ns
     }

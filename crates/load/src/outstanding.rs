@@ -25,7 +25,6 @@ impl<T: Clone> Outstanding<T> {
     /// # Panics
     ///
     /// Panics when `capacity` exceeds 2^32.
-    #[must_use]
     pub fn with_capacity(capacity: u64, blank: T) -> Self {
         assert!(capacity <= 1 << 32, "{capacity} exchanges at a time");
         let count = capacity.max(1).next_power_of_two();
@@ -65,7 +64,6 @@ impl<T> Outstanding<T> {
 
     /// Returns the value of exchange `number` as [`Outstanding::find`] does, without mutable
     /// access.
-    #[must_use]
     pub fn get(&self, number: u64) -> Option<&T> {
         if number < self.oldest || number >= self.next {
             return None;
@@ -87,25 +85,21 @@ impl<T> Outstanding<T> {
     }
 
     /// Returns the due time of the oldest open exchange, in nanoseconds.
-    #[must_use]
     pub fn oldest_due_ns(&self) -> Option<u64> {
         self.slots[(self.oldest & self.mask) as usize].as_ref().map(|slot| slot.due_ns)
     }
 
     /// Returns the number of open exchanges in the ring.
-    #[must_use]
     pub const fn len(&self) -> u64 {
         self.next - self.oldest
     }
 
     /// Returns true when the ring has no open exchange.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.next == self.oldest
     }
 
     /// Returns the number that [`Outstanding::open`] will give to the next exchange.
-    #[must_use]
     pub const fn next_number(&self) -> u64 {
         self.next
     }

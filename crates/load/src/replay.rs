@@ -19,7 +19,6 @@ pub struct Recording {
 impl Recording {
     /// Returns a sentence about the packets of the capture `path` that are not used; `None` when
     /// all are.
-    #[must_use]
     pub fn notice(&self, path: &str) -> Option<String> {
         let packets = self.packets.filter(|packets| !packets.is_complete())?;
         Some(format!("{path}: {packets}"))
@@ -46,7 +45,6 @@ pub struct PacketCounts {
 
 impl PacketCounts {
     /// Returns true when every packet of the capture is used.
-    #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.used == self.read && !self.ends_early
     }

@@ -15,14 +15,12 @@ pub struct LoadRate {
 impl LoadRate {
     /// Returns the rate nearest to `per_s` exchanges per second; `None` unless it is between 0.001
     /// and 10^9 per second.
-    #[must_use]
     pub fn per_second(per_s: f64) -> Option<Self> {
         let thousandths = (per_s * 1_000.0).round();
         (1.0..=1e12).contains(&thousandths).then_some(Self { per_1000_s: thousandths as u64 })
     }
 
     /// Returns the rate in exchanges per second.
-    #[must_use]
     pub fn as_per_second(self) -> f64 {
         self.per_1000_s as f64 / 1_000.0
     }
@@ -41,14 +39,12 @@ impl LoadRate {
 
     /// Returns the nanoseconds from the start of the run to the due time of exchange `k`, rounded
     /// down; no error adds up over `k`.
-    #[must_use]
     pub const fn offset_ns(self, k: u64) -> u64 {
         (k as u128 * (NS_PER_S as u128 * 1_000) / self.per_1000_s as u128) as u64
     }
 
     /// Returns the number of exchanges due within `duration_ns`: the number of `k` with
     /// `offset_ns(k) < duration_ns`.
-    #[must_use]
     pub const fn count_in(self, duration_ns: u64) -> u64 {
         let unit = NS_PER_S as u128 * 1_000;
         (duration_ns as u128 * self.per_1000_s as u128).div_ceil(unit) as u64
@@ -100,7 +96,6 @@ impl Schedule {
     /// # Panics
     ///
     /// Panics unless the thread's number is below the number of threads.
-    #[must_use]
     pub fn for_thread(
         shape: &LoadShape,
         rate: LoadRate,
@@ -123,7 +118,6 @@ impl Schedule {
     /// # Panics
     ///
     /// Panics unless `thread < threads`.
-    #[must_use]
     pub fn even(
         rate: LoadRate,
         start_ns: u64,
@@ -154,7 +148,6 @@ impl Schedule {
     /// Creates the due times of a Poisson process, as many independent clients produce. `rate` is
     /// this thread's share: several threads with shares of the rate and their own `random` make one
     /// process of the whole rate.
-    #[must_use]
     pub fn poisson(rate: LoadRate, start_ns: u64, duration_ns: u64, random: Random) -> Self {
         let mean_gap_ns = NS_PER_S as f64 / rate.as_per_second();
         let mut schedule = Self {
@@ -170,7 +163,6 @@ impl Schedule {
     }
 
     /// Returns the due time of the next exchange in nanoseconds; `None` when the run has no more.
-    #[must_use]
     pub fn next_due_ns(&self) -> Option<u64> {
         (self.next_due_ns < self.end_ns).then_some(self.next_due_ns)
     }
@@ -184,7 +176,6 @@ impl Schedule {
     }
 
     /// Returns the number of exchanges taken so far.
-    #[must_use]
     pub const fn taken_count(&self) -> u64 {
         self.taken_count
     }

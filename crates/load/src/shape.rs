@@ -82,14 +82,12 @@ impl LoadShape {
     }
 
     /// Returns true if the load shape depends on the duration of the run (ramps and steps).
-    #[must_use]
     pub const fn fills_the_run(&self) -> bool {
         matches!(self, Self::Ramp(..) | Self::Steps(_))
     }
 
     /// Creates a replay of events at `times_ns`, ascending, from the first time on; `None` without
     /// any.
-    #[must_use]
     pub fn replay(times_ns: &[u64]) -> Option<Self> {
         let first_ns = *times_ns.first()?;
         Some(Self::Replay(times_ns.iter().map(|time_ns| time_ns - first_ns).collect()))
@@ -97,7 +95,6 @@ impl LoadShape {
 
     /// Returns the duration of a replay in nanoseconds, with the mean gap after its last time;
     /// `None` for other shapes.
-    #[must_use]
     pub fn length_ns(&self) -> Option<u64> {
         let Self::Replay(times_ns) = self else { return None };
         let last_ns = *times_ns.last()?;
@@ -105,7 +102,6 @@ impl LoadShape {
     }
 
     /// Returns the mean rate of a replay; `None` for other load shapes.
-    #[must_use]
     pub fn mean_rate(&self) -> Option<LoadRate> {
         let Self::Replay(times_ns) = self else { return None };
         let per_s = times_ns.len() as f64 * NS_PER_S as f64 / self.length_ns()? as f64;
@@ -122,7 +118,6 @@ impl LoadShape {
 
     /// Returns the approximate maximum of exchanges that come due at `rate` within `window_ns`
     /// nanoseconds: a Poisson process may have more.
-    #[must_use]
     pub fn most_in(&self, rate: LoadRate, window_ns: u64) -> u64 {
         match self {
             Self::Burst(count) => rate.count_in(window_ns).saturating_add((*count).into()),
@@ -270,7 +265,6 @@ impl LoadShapeArg {
     }
 
     /// Returns true if the load shape repeats the times in a file.
-    #[must_use]
     pub const fn is_replay(&self) -> bool {
         matches!(self, Self::Replay(_))
     }

@@ -64,7 +64,6 @@ impl Throughput {
     }
 
     /// Returns the completed exchanges that give the highest rate.
-    #[must_use]
     pub fn counted(&self) -> CountedExchanges {
         self.best.unwrap_or(CountedExchanges { completed: self.completed, overtime_ns: 0 })
     }

@@ -12,28 +12,30 @@ pub enum AwaitedReply {
     Grant,
 }
 
-/// Counts of exchanges in one interval of a time line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TimelinePoint {
-    /// Number of exchanges that came due in the interval.
-    pub due: u64,
-    /// Number of exchanges completed on time in the interval, with any due time.
-    pub completed: u64,
-    /// Number of exchanges that came due in the interval and were not completed on time.
-    pub missed: u64,
-    /// Numbers of exchanges rejected in the interval, with any due time, by a reply that carries no
-    /// lease: instead of the offer, and instead of the grant.
-    pub rejected: [u64; 2],
-    /// Numbers of exchanges that came due in the interval and were lost: without an offer, and
-    /// without the grant.
-    pub unanswered: [u64; 2],
-    /// Number of exchanges that came due in the interval and left.
-    pub sent: u64,
-    /// Number of exchanges that got a reply in the interval that ends an exchange, also a late one
-    /// or a refusal, with any due time.
-    pub answered: u64,
-    /// Number of exchanges that came due in the interval, left and never got a reply.
-    pub silent: u64,
+base::counts! {
+    /// Counts of exchanges in one interval of a time line.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct TimelinePoint {
+        /// Number of exchanges that came due in the interval.
+        pub due: u64,
+        /// Number of exchanges completed on time in the interval, with any due time.
+        pub completed: u64,
+        /// Number of exchanges that came due in the interval and were not completed on time.
+        pub missed: u64,
+        /// Numbers of exchanges rejected in the interval, with any due time, by a reply that
+        /// carries no lease: instead of the offer, and instead of the grant.
+        pub rejected: [u64; 2],
+        /// Numbers of exchanges that came due in the interval and were lost: without an offer, and
+        /// without the grant.
+        pub unanswered: [u64; 2],
+        /// Number of exchanges that came due in the interval and left.
+        pub sent: u64,
+        /// Number of exchanges that got a reply in the interval that ends an exchange, also a late
+        /// one or a refusal, with any due time.
+        pub answered: u64,
+        /// Number of exchanges that came due in the interval, left and never got a reply.
+        pub silent: u64,
+    }
 }
 
 /// Time line of a run: counts of exchanges in intervals of equal length. Exchanges after the last
@@ -48,7 +50,6 @@ pub struct Timeline {
 impl Timeline {
     /// Creates a time line from `start_ns` on of `count` intervals of `interval_ns` nanoseconds. A
     /// time line without intervals, or with a length of 0, counts nothing.
-    #[must_use]
     pub fn new(start_ns: u64, interval_ns: u64, count: usize) -> Self {
         let count = if interval_ns == 0 { 0 } else { count };
         Self { start_ns, interval_ns, points: vec![TimelinePoint::default(); count] }
@@ -57,7 +58,6 @@ impl Timeline {
     /// Creates a time line of intervals of `interval_ns` nanoseconds that reach from `start_ns` to
     /// the time at which the last exchange of a run of `duration_ns` is no longer watched; without
     /// an interval it counts nothing.
-    #[must_use]
     pub fn for_run(
         start_ns: u64,
         interval_ns: Option<u64>,
@@ -134,34 +134,22 @@ impl Timeline {
             return;
         }
         for (mine, theirs) in self.points.iter_mut().zip(&other.points) {
-            mine.due += theirs.due;
-            mine.completed += theirs.completed;
-            mine.missed += theirs.missed;
-            mine.sent += theirs.sent;
-            mine.answered += theirs.answered;
-            mine.silent += theirs.silent;
-            for which in [AwaitedReply::Offer as usize, AwaitedReply::Grant as usize] {
-                mine.rejected[which] += theirs.rejected[which];
-                mine.unanswered[which] += theirs.unanswered[which];
-            }
+            mine.merge(theirs);
         }
     }
 
     /// Returns the beginning of the time line's first interval, in nanoseconds of the monotonic
     /// clock.
-    #[must_use]
     pub const fn start_ns(&self) -> u64 {
         self.start_ns
     }
 
     /// Returns the length of each interval of the time line, in nanoseconds.
-    #[must_use]
     pub const fn interval_ns(&self) -> u64 {
         self.interval_ns
     }
 
     /// Returns the intervals of the time line in order; none when nothing is counted.
-    #[must_use]
     pub fn points(&self) -> &[TimelinePoint] {
         &self.points
     }

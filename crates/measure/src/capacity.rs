@@ -4,6 +4,7 @@
 //! A client renews at T1, half of its lease time unless the server says otherwise (RFC 2131 section
 //! 4.4.5, RFC 9915 section 21.4): N leases of L seconds are N / (L / 2) renewals per second.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Number of seconds in a day.
@@ -29,7 +30,7 @@ pub const MISPRINT: (u64, &str, u64) = (1_000_000, "1w", 4);
 
 /// Way in which servers share the work (Kea's manual, high availability). An operation is serving a
 /// client, reporting a lease to the partner, or receiving a lease from the partner.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HighAvailabilityMode {
     /// Single server without a high-availability partner.
@@ -49,7 +50,6 @@ pub enum HighAvailabilityMode {
 impl HighAvailabilityMode {
     /// Returns the operations of the busiest server per lease that clients request, while all
     /// servers run.
-    #[must_use]
     pub const fn operations_per_lease(self) -> f64 {
         match self {
             Self::None => 1.0,
@@ -62,7 +62,7 @@ impl HighAvailabilityMode {
 
 /// Behavior of DHCP clients and of other users of a server, from which the number of operations per
 /// second follows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CapacityAssumptions {
     /// T1, the time after which a client renews, as a share of its lease time.
     pub t1_share: f64,
@@ -95,7 +95,7 @@ impl Default for CapacityAssumptions {
 }
 
 /// Operations that follow from one number of leases and one lease time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CapacityCell {
     /// Number of leases that this cell of the table is computed for.
     pub leases: u64,
@@ -116,7 +116,6 @@ pub struct CapacityCell {
 
 impl CapacityAssumptions {
     /// Returns the operations that follow from `leases` leases of `lease_time_s` seconds.
-    #[must_use]
     pub fn cell(&self, leases: u64, lease_time_s: f64) -> CapacityCell {
         let count = leases as f64;
         let t1_s = self.t1_share * lease_time_s;
@@ -136,7 +135,6 @@ impl CapacityAssumptions {
 impl CapacityCell {
     /// Returns the operations of the busiest server per second: leases written for renewals and new
     /// clients, leases reported to a partner or received from it, and commands.
-    #[must_use]
     pub fn operations_per_s(&self) -> f64 {
         let leases_per_s = self.renewals_per_s + self.new_clients_per_s;
         leases_per_s.mul_add(self.operations_per_lease, self.api_per_s)
@@ -144,7 +142,6 @@ impl CapacityCell {
 
     /// Returns the operations of the busiest server per second as a table prints them: the nearest
     /// whole number, halves up.
-    #[must_use]
     pub fn rounded(&self) -> u64 {
         (self.operations_per_s() + 0.5) as u64
     }
@@ -152,7 +149,6 @@ impl CapacityCell {
     /// Returns the seconds until no client waits after the outage, for a server that does
     /// `server_per_s` operations per second while renewals go on; `None` when the server never
     /// catches up.
-    #[must_use]
     pub fn recovery_s(&self, server_per_s: f64) -> Option<f64> {
         let spare_per_s = server_per_s - self.operations_per_s();
         let waiting = self.waiting_after_outage * self.operations_per_lease;
@@ -161,7 +157,7 @@ impl CapacityCell {
 }
 
 /// Line of the capacity table: the cells with an equal lease time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CapacityLine {
     /// Lease time as the user wrote it, such as `2w`.
     pub lease_time: String,
@@ -170,7 +166,7 @@ pub struct CapacityLine {
 }
 
 /// Table of operations per second by number of leases and lease time, as a report draws it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CapacityChart {
     /// Lines of the capacity table, one per lease time.
     pub lines: Vec<CapacityLine>,

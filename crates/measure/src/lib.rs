@@ -12,6 +12,7 @@ pub mod plan;
 pub mod profile;
 pub mod record;
 pub mod regression;
+pub mod schema;
 pub mod search;
 pub mod statistics;
 pub mod stored;

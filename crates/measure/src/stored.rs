@@ -1,6 +1,7 @@
 //! Stored runs as lines of a list: time, plan, commit, servers and their results. The lab finds the
 //! runs in folders.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
@@ -12,7 +13,7 @@ use crate::summary::{LimitResult, ServerResult};
 pub const STORED_SCHEMA: &str = "godwit.stored.v1";
 
 /// Kind of a stored run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunKind {
     /// Run of a plan with servers.
@@ -25,7 +26,7 @@ pub enum RunKind {
 }
 
 /// State of a stored run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoredState {
     /// The stored run ended and has its report.
@@ -38,7 +39,7 @@ pub enum StoredState {
 }
 
 /// Line of the list of stored runs: one run with its servers and figures.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StoredRun {
     /// Path of the run's folder below the results folder, which identifies the run.
@@ -78,7 +79,7 @@ pub struct StoredRun {
 }
 
 /// Figures of one server in a stored run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StoredFigure {
     /// Name of the server that was measured.
@@ -107,7 +108,7 @@ pub struct StoredFigure {
 }
 
 /// List of all stored runs, newest first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StoredRuns {
     /// Name of the list's JSON schema, [`STORED_SCHEMA`].
@@ -122,7 +123,7 @@ pub struct StoredRuns {
 pub const TREND_SCHEMA: &str = "godwit.trend.v1";
 
 /// Trend of the figures of one plan: its runs, oldest first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Trend {
     /// Name of the trend's JSON schema, [`TREND_SCHEMA`].
@@ -140,7 +141,6 @@ pub struct Trend {
 impl Trend {
     /// Makes the trend of the finished runs of `plan` among `runs`; of `servers` only, if the list
     /// is not empty. `None` when there is no such run.
-    #[must_use]
     pub fn from_runs(plan: &str, servers: &[String], runs: &[StoredRun]) -> Option<Self> {
         let matches = |run: &&StoredRun| run.plan == plan && !run.servers.is_empty();
         let mut runs: Vec<StoredRun> = runs.iter().filter(matches).cloned().collect();
@@ -160,7 +160,6 @@ impl Trend {
     }
 
     /// Returns the names of every server in the trend, those of the last run first.
-    #[must_use]
     pub fn servers(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for figure in self.runs.iter().rev().flat_map(|run| &run.servers) {
@@ -173,7 +172,6 @@ impl Trend {
 
     /// Returns true when a run had the plan, the machine and the variant of `server` of the last
     /// run with that server, so that their figures may be compared.
-    #[must_use]
     pub fn is_like_last(&self, run: &StoredRun, server: &str) -> bool {
         let last = self.runs.iter().rfind(|run| run.figure(server).is_some());
         last.is_some_and(|last| last.is_like(run, server))
@@ -240,14 +238,12 @@ impl StoredFigure {
 
 impl StoredRun {
     /// Returns the figures of `server` in the stored run; `None` when the run did not measure it.
-    #[must_use]
     pub fn figure(&self, server: &str) -> Option<&StoredFigure> {
         self.servers.iter().find(|figure| figure.server == server)
     }
 
     /// Returns true when a line of a trend may join the figures of `server` in both runs, because
     /// plan, machine, build profile and the server's variant (such as `multi-threaded`) are equal.
-    #[must_use]
     pub fn is_like(&self, other: &Self, server: &str) -> bool {
         let of = |run: &Self| {
             let variant = run.figure(server).map(|figure| figure.variant.clone());
@@ -259,7 +255,6 @@ impl StoredRun {
     /// Returns true if every one of `words` is part of the run's name, plan, title, commit or of a
     /// server's name, whatever their case; `pinned`, `running` and `unfinished` match runs in that
     /// state.
-    #[must_use]
     pub fn matches(&self, words: &[String]) -> bool {
         let mut text = [&self.id, &self.plan, &self.title, &self.commit]
             .map(|part| part.to_lowercase())

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use base::{Random, ToolError};
+use base::{Random, ToolError, ToolResult};
 use netem::{EmulatedLink, LinkSettings};
 use netio::{NetError, Waker};
 use serde::{Deserialize, Serialize};
@@ -104,7 +104,7 @@ impl Bridge {
     /// # Errors
     ///
     /// An interface is missing or unusable, or the privilege is missing.
-    pub fn start(request: &LinkRequest) -> Result<Self, ToolError> {
+    pub fn start(request: &LinkRequest) -> ToolResult<Self> {
         let [first, second] = &request.interfaces;
         if first == second {
             let text = format!("both ends are {first}: a link needs two different interfaces");
@@ -156,7 +156,6 @@ impl Bridge {
 
     /// Returns the event object that becomes readable when a direction has ended by itself;
     /// [`Bridge::stop`] then returns the reason.
-    #[must_use]
     pub fn ended(&self) -> &Waker {
         &self.ended
     }
@@ -170,7 +169,6 @@ impl Bridge {
     }
 
     /// Returns the report of the link so far; `None` if a direction has ended by itself.
-    #[must_use]
     pub fn report(&self) -> Option<LinkReport> {
         let reports: Option<Vec<DirectionReport>> = self
             .directions
@@ -194,7 +192,7 @@ impl Bridge {
     /// # Errors
     ///
     /// The error that had ended a direction.
-    pub fn stop(mut self) -> Result<LinkReport, ToolError> {
+    pub fn stop(mut self) -> ToolResult<LinkReport> {
         let ended: Vec<_> = self.directions.iter_mut().filter_map(DirectionHandle::end).collect();
         let directions = ended.into_iter().collect::<Result<_, _>>().map_err(refused)?;
         Ok(self.report_of(directions))
@@ -206,7 +204,7 @@ fn spawn(
     link: EmulatedLink,
     sockets: LinkSockets,
     ended: &Arc<Waker>,
-) -> Result<DirectionHandle, ToolError> {
+) -> ToolResult<DirectionHandle> {
     let (orders, inbox) = mpsc::channel();
     let waker = Arc::new(Waker::new().map_err(ToolError::cannot("create", "an event descriptor"))?);
     let direction = LinkDirection::new(names, link, sockets, inbox, Arc::clone(&waker));

@@ -14,7 +14,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
 
 use crate::bridge::{Bridge, DirectionSelector};
@@ -52,7 +52,7 @@ pub(crate) struct LinkControlSocket {
 
 impl LinkControlSocket {
     /// Listens at `path`, and replaces a socket file that an ended link has left there.
-    pub(crate) fn open(path: &Path) -> Result<Self, ToolError> {
+    pub(crate) fn open(path: &Path) -> ToolResult<Self> {
         remove_stale(path)?;
         let path_text = path.display();
         let listener =
@@ -87,7 +87,7 @@ impl Drop for LinkControlSocket {
 }
 
 /// Removes a socket file that has no listener; reports an error for any other file.
-fn remove_stale(path: &Path) -> Result<(), ToolError> {
+fn remove_stale(path: &Path) -> ToolResult<()> {
     let path_text = path.display();
     match fs::symlink_metadata(path) {
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
@@ -148,7 +148,7 @@ fn put(mut stream: &UnixStream, value: &impl Serialize) -> io::Result<()> {
 /// # Errors
 ///
 /// No process listens there, or the answer is not that of a link.
-pub fn show(socket: &Path) -> Result<LinkReport, ToolError> {
+pub fn show(socket: &Path) -> ToolResult<LinkReport> {
     send_command(socket, &LinkCommand::Show)
 }
 
@@ -159,17 +159,13 @@ pub fn show(socket: &Path) -> Result<LinkReport, ToolError> {
 /// # Errors
 ///
 /// The errors of [`show`]; the words are wrong.
-pub fn change(
-    socket: &Path,
-    direction: DirectionSelector,
-    words: &str,
-) -> Result<LinkReport, ToolError> {
+pub fn change(socket: &Path, direction: DirectionSelector, words: &str) -> ToolResult<LinkReport> {
     // Wrong words are reported even if no link listens.
     parse_words(words)?;
     send_command(socket, &LinkCommand::Change { direction, words: words.to_owned() })
 }
 
-fn send_command(socket: &Path, question: &LinkCommand) -> Result<LinkReport, ToolError> {
+fn send_command(socket: &Path, question: &LinkCommand) -> ToolResult<LinkReport> {
     let socket_text = socket.display();
     let talk = || -> io::Result<String> {
         let stream = UnixStream::connect(socket)?;

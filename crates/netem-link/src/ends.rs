@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use base::ToolError;
+use base::ToolResult;
 use netio::{FlushResult, FrameReceiver, FrameSender, ReceivedFrame, TunReceiver, TunSender, tun};
 
 use crate::LinkInterface;
@@ -18,7 +18,7 @@ pub(crate) struct LinkSockets {
 }
 
 /// Opens the input and the output of the link's end at `interface`.
-pub(crate) fn open(interface: &LinkInterface) -> Result<LinkSockets, ToolError> {
+pub(crate) fn open(interface: &LinkInterface) -> ToolResult<LinkSockets> {
     if interface.is_tun {
         let name = &interface.interface;
         let (receiver, sender) = interface.in_namespace(|| tun::open(name).map_err(refused))?;

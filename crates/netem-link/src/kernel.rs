@@ -1,7 +1,7 @@
 //! Emulated link by the kernel: `tc` adds `sch_netem`, followed by `sch_tbf`, to the interfaces
 //! where packets leave. The machine, not Godwit, connects the interfaces (a route, a bridge).
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use testbed::{CommandLine, TestbedError, command};
 
 use crate::{LinkInterface, parse_words};
@@ -18,7 +18,7 @@ struct TcWords {
 
 /// Checks `words` with the parser of the core and returns them in two parts for `tc`, with `seed`
 /// if they have none.
-fn parts(words: &str, seed: Option<u64>) -> Result<TcWords, ToolError> {
+fn parts(words: &str, seed: Option<u64>) -> ToolResult<TcWords> {
     let settings = parse_words(words)?;
     let mut netem: Vec<String> = words.split_ascii_whitespace().map(str::to_owned).collect();
     let at = netem.iter().position(|word| word == "tbf").unwrap_or(netem.len());
@@ -60,7 +60,7 @@ pub fn set_up(
     between: &[LinkInterface; 2],
     words: [&str; 2],
     seed: Option<u64>,
-) -> Result<Vec<CommandLine>, ToolError> {
+) -> ToolResult<Vec<CommandLine>> {
     let [forward, backward] = [parts(words[0], seed)?, parts(words[1], seed)?];
     let ends = [(&between[1], forward), (&between[0], backward)];
     check(between)?;
@@ -88,15 +88,14 @@ pub fn set_up(
 /// # Errors
 ///
 /// `tc` is missing or refuses.
-pub fn remove(between: &[LinkInterface; 2]) -> Result<Vec<LinkInterface>, ToolError> {
+pub fn remove(between: &[LinkInterface; 2]) -> ToolResult<Vec<LinkInterface>> {
     check(between)?;
     let mut removed = Vec::new();
     for interface in between {
         let show = tc(interface).args(["qdisc", "show", "dev", &interface.interface]);
-        let disciplines = show.run().map_err(|error| ToolError::Failed(error.to_string()))?;
+        let disciplines = show.run()?;
         if is_ours(&disciplines) {
-            let deleted = delete(interface).run();
-            deleted.map_err(|error| ToolError::Failed(error.to_string()))?;
+            delete(interface).run()?;
             removed.push(interface.clone());
         }
     }
@@ -114,7 +113,7 @@ fn is_ours(disciplines: &str) -> bool {
 }
 
 /// Checks that both interfaces of a link and the program `tc` exist.
-fn check(between: &[LinkInterface; 2]) -> Result<(), ToolError> {
+fn check(between: &[LinkInterface; 2]) -> ToolResult<()> {
     for interface in between {
         if interface.namespace.as_ref().is_some_and(|name| name.contains('/')) {
             let text = format!("{interface}: tc accepts only the namespaces that `ip netns` lists");
@@ -122,9 +121,8 @@ fn check(between: &[LinkInterface; 2]) -> Result<(), ToolError> {
         }
         interface.with_interface(|_| Ok(()))?;
     }
-    command::require_program("tc", "iproute2")
-        .map(drop)
-        .map_err(|error| ToolError::Failed(error.to_string()))
+    command::require_program("tc", "iproute2")?;
+    Ok(())
 }
 
 /// Returns the error of a failed `tc` with advice for its known causes.

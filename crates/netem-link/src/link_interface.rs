@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::thread;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use netio::interface::{self, Interface};
 use netio::{NetError, namespace};
 
@@ -73,7 +73,7 @@ impl LinkInterface {
     pub(crate) fn with_interface<T: Send>(
         &self,
         open: impl FnOnce(&Interface) -> Result<T, NetError> + Send,
-    ) -> Result<T, ToolError> {
+    ) -> ToolResult<T> {
         self.in_namespace(|| self.with_local_interface(open))
     }
 
@@ -84,8 +84,8 @@ impl LinkInterface {
     /// There is no such namespace, or `open` fails.
     pub(crate) fn in_namespace<T: Send>(
         &self,
-        open: impl FnOnce() -> Result<T, ToolError> + Send,
-    ) -> Result<T, ToolError> {
+        open: impl FnOnce() -> ToolResult<T> + Send,
+    ) -> ToolResult<T> {
         let Some(path) = self.namespace_path() else { return open() };
         if let Err(cause) = path.metadata() {
             let text = format!(
@@ -109,7 +109,7 @@ impl LinkInterface {
     fn with_local_interface<T>(
         &self,
         open: impl FnOnce(&Interface) -> Result<T, NetError>,
-    ) -> Result<T, ToolError> {
+    ) -> ToolResult<T> {
         let interfaces =
             interface::list().map_err(ToolError::cannot("list the interfaces for", self))?;
         let Some(interface) = interfaces.iter().find(|each| each.name == self.interface) else {

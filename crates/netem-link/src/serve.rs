@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use netio::signal::Signals;
 use netio::{PollFd, poll};
 
@@ -22,8 +22,8 @@ pub fn serve(
     request: &LinkRequest,
     signals: Signals,
     up: impl FnOnce(&[String]),
-    mut tell: impl FnMut(&LinkReport) -> Result<(), ToolError>,
-) -> Result<(), ToolError> {
+    mut tell: impl FnMut(&LinkReport) -> ToolResult<()>,
+) -> ToolResult<()> {
     let listener = request.socket.as_deref().map(LinkControlSocket::open).transpose()?;
     let bridge = Bridge::start(request)?;
     up(bridge.warnings());

@@ -1,6 +1,6 @@
 //! Settings of a link from words of `tc`, with all their problems in one error.
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use netem::LinkSettings;
 
 /// Bytes of a full Ethernet frame without its checksum.
@@ -11,7 +11,7 @@ const FRAME_BYTES: u64 = 1_514;
 /// # Errors
 ///
 /// All problems, one per line.
-pub fn parse_words(words: &str) -> Result<LinkSettings, ToolError> {
+pub fn parse_words(words: &str) -> ToolResult<LinkSettings> {
     LinkSettings::parse(words).map_err(|problems| {
         let lines: Vec<String> =
             problems.iter().map(|problem| format!("in `{words}`, {problem}")).collect();

@@ -30,7 +30,6 @@ pub struct LinkCounters {
 
 impl LinkCounters {
     /// Returns the count of packets that the link dropped for any cause.
-    #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.lost + self.over_limit + self.over_bucket_limit + self.too_long
     }

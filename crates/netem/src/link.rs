@@ -53,7 +53,6 @@ enum LossVerdict {
 impl EmulatedLink {
     /// Returns an empty link with these settings. A seed in the settings takes precedence over
     /// `seed`.
-    #[must_use]
     pub fn new(settings: LinkSettings, seed: u64) -> Self {
         let mut link = Self {
             chances: Chances::from_seed(seed),
@@ -87,19 +86,16 @@ impl EmulatedLink {
     }
 
     /// Returns the present settings of the link.
-    #[must_use]
     pub const fn settings(&self) -> &LinkSettings {
         &self.settings
     }
 
     /// Returns the link's counts of packets by outcome.
-    #[must_use]
     pub const fn counters(&self) -> &LinkCounters {
         &self.counters
     }
 
     /// Returns the count and bytes of the packets in the link.
-    #[must_use]
     pub fn backlog(&self) -> Backlog {
         Backlog {
             packets: self.delayed.len() + self.bucket.len(),
@@ -243,7 +239,6 @@ impl EmulatedLink {
 
     /// Returns the time in nanoseconds when [`EmulatedLink::handle_timeout`] is due next: no
     /// earlier than the time of the last call, and equal to it if a packet is ready.
-    #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         let delayed_ns = self.delayed.ready_ns(self.slots.as_ref());
         let bucket_ns = self.bucket.ready_ns(&self.pool);

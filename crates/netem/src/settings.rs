@@ -139,7 +139,6 @@ pub struct Rate {
 
 impl Rate {
     /// Returns the time in nanoseconds that the wire takes to send a packet.
-    #[must_use]
     pub fn packet_time_ns(&self, packet_bytes: usize) -> u64 {
         let mut bytes = (packet_bytes as i128 + i128::from(self.packet_overhead_bytes)).max(0);
         if self.cell_bytes > 0 {
@@ -240,7 +239,6 @@ pub enum LinkLayer {
 
 impl TokenBucket {
     /// Returns the tokens in bytes that a packet of `packet_bytes` needs.
-    #[must_use]
     pub fn cost_bytes(&self, packet_bytes: usize) -> u64 {
         let bytes = packet_bytes as u64 + u64::from(self.overhead_bytes);
         let bytes = bytes.max(u64::from(self.packet_bytes_min));
@@ -251,7 +249,6 @@ impl TokenBucket {
     }
 
     /// Returns the size of the token bucket's queue in bytes.
-    #[must_use]
     pub fn limit_bytes(&self) -> u64 {
         match self.limit {
             BucketLimit::Bytes(bytes) => bytes,

@@ -15,13 +15,11 @@ impl UnitShare {
     pub const ALL: Self = Self(u32::MAX);
 
     /// Returns the share with this numerator over 2^32 − 1.
-    #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
     /// Returns the share of `percent` percent; values above 100 count as 100.
-    #[must_use]
     pub const fn percent(percent: u32) -> Self {
         let percent = if percent > 100 { 100 } else { percent };
         Self::rounded(percent as u128, 100)
@@ -34,7 +32,6 @@ impl UnitShare {
     }
 
     /// Returns the numerator of the share over 2^32 − 1.
-    #[must_use]
     pub const fn bits(self) -> u32 {
         self.0
     }
@@ -46,7 +43,6 @@ impl UnitShare {
     }
 
     /// Returns true if the share is [`UnitShare::NONE`].
-    #[must_use]
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }

@@ -1,9 +1,10 @@
 //! Congestion control of a TCP connection in the kernel (`TCP_CONGESTION`, tcp(7)).
-#![allow(unsafe_code, reason = "setsockopt, getsockopt")]
+#![allow(unsafe_code, reason = "getsockopt")]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
+use crate::socket_option::SocketOptions;
 use crate::{NetError, check};
 
 /// Bytes of the longest name of a congestion control with its terminating zero: `TCP_CA_NAME_MAX`
@@ -22,12 +23,7 @@ pub fn set(socket: &impl AsFd, name: &str) -> Result<(), NetError> {
         // The kernel would truncate the name.
         return Err(failed(io::ErrorKind::InvalidInput.into()));
     }
-    let (fd, pointer, size) =
-        (socket.as_fd().as_raw_fd(), name.as_ptr().cast(), name.len() as libc::socklen_t);
-    // SAFETY: `pointer` is readable for `size` octets during the call.
-    let result =
-        unsafe { libc::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, pointer, size) };
-    match check(result) {
+    match socket.set_octets(libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let words = "only root may choose it, or an administrator by \
                          net.ipv4.tcp_allowed_congestion_control";
@@ -36,7 +32,7 @@ pub fn set(socket: &impl AsFd, name: &str) -> Result<(), NetError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(failed(io::Error::new(error.kind(), "this kernel does not have it")))
         }
-        done => done.map(drop).map_err(failed),
+        done => done.map_err(failed),
     }
 }
 

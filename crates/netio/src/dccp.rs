@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::name::{NAME_BYTES, SocketAddressBuffer};
+use crate::socket_option::SocketOptions;
 use crate::{NetError, check, memory};
 
 /// Longest time in seconds for which closing a DCCP socket waits until the send queue is empty
@@ -103,11 +104,10 @@ impl DccpSocket {
             wanted.push((libc::DCCP_SOCKOPT_QPOLICY_TXQLEN, name, number(len)));
         }
         for (option, name, value) in wanted {
-            self.set(libc::SOL_DCCP, option, &value).map_err(NetError::on("set", name))?;
+            self.set_octets(libc::SOL_DCCP, option, &value).map_err(NetError::on("set", name))?;
         }
-        let bytes = RECEIVE_BUFFER_BYTES.to_ne_bytes();
-        self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)
-            .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes))
+        self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
+            .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES))
             .map_err(NetError::on("set", "SO_RCVBUF"))?;
         self.set_linger(LINGER_S).map_err(NetError::on("set", "SO_LINGER"))
     }
@@ -116,8 +116,7 @@ impl DccpSocket {
     /// closing resets the connection.
     fn set_linger(&self, seconds: libc::c_int) -> io::Result<()> {
         // `struct linger`: a flag whether it applies, and the time.
-        let value = [1_i32, seconds].map(i32::to_ne_bytes);
-        self.set(libc::SOL_SOCKET, libc::SO_LINGER, value.as_flattened())
+        self.set_struct(libc::SOL_SOCKET, libc::SO_LINGER, &[1, seconds])
     }
 
     /// Begins to connect to the DCCP server `server`. The connection is open once the socket is
@@ -154,14 +153,12 @@ impl DccpSocket {
         options: &DccpOptions,
     ) -> Result<Self, NetError> {
         let socket = Self::open(address, options)?;
-        let yes = 1_i32.to_ne_bytes();
         socket
-            .set(libc::SOL_SOCKET, libc::SO_REUSEADDR, &yes)
+            .set(libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)
             .map_err(NetError::on("set", "SO_REUSEADDR"))?;
         if address.is_ipv6() {
-            let value = i32::from(is_v6_only).to_ne_bytes();
             socket
-                .set(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &value)
+                .set(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, is_v6_only.into())
                 .map_err(NetError::on("set", "IPV6_V6ONLY"))?;
         }
         let name = SocketAddressBuffer::from_address(address);
@@ -331,21 +328,8 @@ impl DccpSocket {
         drop(self.set_linger(0));
     }
 
-    fn set(&self, level: libc::c_int, option: libc::c_int, value: &[u8]) -> io::Result<()> {
-        let len = value.len() as libc::socklen_t;
-        let fd = self.fd.as_raw_fd();
-        // SAFETY: `value` is readable for `len` octets during the call.
-        check(unsafe { libc::setsockopt(fd, level, option, value.as_ptr().cast(), len) }).map(drop)
-    }
-
     fn number(&self, level: libc::c_int, option: libc::c_int) -> io::Result<libc::c_int> {
-        let mut value: libc::c_int = 0;
-        let mut len = size_of::<libc::c_int>() as libc::socklen_t;
-        let fd = self.fd.as_raw_fd();
-        // SAFETY: `value` is writable for `len` octets; both outlive the call.
-        let got =
-            unsafe { libc::getsockopt(fd, level, option, (&raw mut value).cast(), &raw mut len) };
-        check(got).map(|_| value)
+        Ok(self.get::<1>(level, option)?[0].cast_signed())
     }
 }
 
@@ -357,14 +341,12 @@ impl AsFd for DccpSocket {
 
 /// Returns true if `error` means that this kernel has no DCCP: it is newer than Linux 6.15, was
 /// built without DCCP, or may not load the module.
-#[must_use]
 pub fn is_absent(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ESOCKTNOSUPPORT | libc::EPROTONOSUPPORT))
 }
 
 /// Returns the code of the DCCP-Reset (RFC 4340 §5.6) for which Linux returns the error number of
 /// `error` (`dccp_reset_code_convert` of its source). Codes 3 and 7 have one number.
-#[must_use]
 pub fn reset_number(error: &io::Error) -> Option<u8> {
     match error.raw_os_error()? {
         libc::ECONNRESET => Some(2),

@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+use base::ToolError;
+
 /// System call that failed during set-up: the operation, its object, and the cause.
 #[derive(Debug)]
 pub struct NetError {
@@ -12,13 +14,11 @@ pub struct NetError {
 
 impl NetError {
     /// Creates an error of the operation `tried` (an infinitive without "to") on the object `on`.
-    #[must_use]
     pub fn new(tried: &'static str, on: impl Into<String>, cause: io::Error) -> Self {
         Self { tried, on: on.into(), cause }
     }
 
     /// Returns the kernel's error that caused this one.
-    #[must_use]
     pub const fn cause(&self) -> &io::Error {
         &self.cause
     }
@@ -33,6 +33,12 @@ impl NetError {
 impl fmt::Display for NetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cannot {} {}: {}", self.tried, self.on, self.cause)
+    }
+}
+
+impl From<NetError> for ToolError {
+    fn from(error: NetError) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 

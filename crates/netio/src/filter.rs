@@ -4,14 +4,14 @@
 //!
 //! Budget: about 20 instructions, compiled by the kernel, for each packet that the interface
 //! receives (packet socket) or each datagram of the port (UDP socket).
-#![allow(unsafe_code, reason = "setsockopt with a filter program")]
 
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
+use crate::socket_option::SocketOptions;
 use crate::steer::{self, instruction};
-use crate::{PacketSocket, UdpSocket, check};
+use crate::{PacketSocket, UdpSocket};
 
 /// Link type of Ethernet and of similar devices (`ARPHRD_ETHER`).
 const ETHERNET: u32 = 1;
@@ -367,18 +367,7 @@ fn replace(socket: &impl AsFd, program: &[libc::sock_filter]) -> io::Result<()> 
 
 /// Removes the filter of `socket`, if it has one.
 fn detach(socket: &impl AsFd) {
-    let (fd, value) = (socket.as_fd().as_raw_fd(), 0 as libc::c_int);
-    let size = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: `value` is readable for `size` octets during the call.
-    unsafe {
-        libc::setsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_DETACH_FILTER,
-            (&raw const value).cast(),
-            size,
-        );
-    }
+    socket.set(libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0).ok();
 }
 
 /// Makes `socket` drop all datagrams that arrive from now on, so that it only occupies its port.
@@ -399,16 +388,7 @@ pub(crate) fn attach(
 ) -> io::Result<()> {
     let attached =
         libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-    // SAFETY: `attached` leads to `len` instructions that outlive the call; the kernel copies and
-    // checks them and does not write through the pointer.
-    check(unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            option,
-            (&raw const attached).cast(),
-            size_of::<libc::sock_fprog>() as libc::socklen_t,
-        )
-    })
-    .map(drop)
+    // The kernel copies and checks the instructions, which outlive the call, and does not write
+    // through the pointer.
+    socket.set_struct(level, option, &attached)
 }

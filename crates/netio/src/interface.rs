@@ -4,9 +4,13 @@
 
 use std::ffi::CStr;
 use std::io;
+use std::mem::offset_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::check;
+
+/// Largest length of a hardware address that `getifaddrs` reports, in bytes.
+const LINK_LAYER_MAX: usize = 24;
 
 /// Network interface of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,12 +21,17 @@ pub struct Interface {
     pub index: u32,
     /// True if the interface is up and running, so that frames can pass.
     pub is_up: bool,
+    /// True if the operator has set the interface up, whether frames can pass or not.
+    pub is_set_up: bool,
     /// True if the interface is a loopback interface.
     pub is_loopback: bool,
     /// True if the interface can carry multicast.
     pub is_multicast: bool,
     /// Hardware address of the interface; `None` unless it has six bytes.
     pub mac: Option<[u8; 6]>,
+    /// Hardware address of the interface, of any length, with its type (`ARPHRD_...`, which IANA's
+    /// hardware types are a part of); `None` without one.
+    pub link_layer: Option<(u16, Vec<u8>)>,
     /// Addresses of the interface of both families, in the kernel's order. An IPv6 address may
     /// still be tentative (RFC 4862 §5.4); a socket cannot bind to it then.
     pub addresses: Vec<IpAddr>,
@@ -30,7 +39,6 @@ pub struct Interface {
 
 impl Interface {
     /// Returns the first link-local IPv6 address of the interface (RFC 4291 §2.5.6).
-    #[must_use]
     pub fn link_local(&self) -> Option<Ipv6Addr> {
         self.addresses.iter().find_map(|address| match address {
             IpAddr::V6(address) if address.is_unicast_link_local() => Some(*address),
@@ -99,9 +107,11 @@ fn blank(name: &str, index: u32, flags: u32) -> Interface {
         name: name.to_owned(),
         index,
         is_up: has(libc::IFF_UP) && has(libc::IFF_RUNNING),
+        is_set_up: has(libc::IFF_UP),
         is_loopback: has(libc::IFF_LOOPBACK),
         is_multicast: has(libc::IFF_MULTICAST),
         mac: None,
+        link_layer: None,
         addresses: Vec::new(),
     }
 }
@@ -124,10 +134,18 @@ fn note_address(interface: &mut Interface, entry: &libc::ifaddrs) {
         libc::AF_PACKET => {
             // SAFETY: an address of this family is a sockaddr_ll.
             let link = unsafe { entry.ifa_addr.cast::<libc::sockaddr_ll>().read_unaligned() };
-            interface.mac = match link.sll_halen {
-                6 => link.sll_addr.first_chunk::<6>().copied(),
-                _ => None,
+            let len = usize::from(link.sll_halen);
+            if len == 0 || len > LINK_LAYER_MAX {
+                return;
+            }
+            // SAFETY: behind the header of a sockaddr_ll, glibc and musl keep LINK_LAYER_MAX bytes
+            // for the address, as addresses may be longer than the 8 bytes of the structure.
+            let octets = unsafe {
+                let at = entry.ifa_addr.cast::<u8>().add(offset_of!(libc::sockaddr_ll, sll_addr));
+                std::slice::from_raw_parts(at, len)
             };
+            interface.mac = octets.try_into().ok();
+            interface.link_layer = Some((link.sll_hatype, octets.to_vec()));
         }
         _ => {}
     }
@@ -144,6 +162,7 @@ mod tests {
         assert!(loopback.addresses.contains(&Ipv4Addr::LOCALHOST.into()));
         assert!(loopback.addresses.contains(&Ipv6Addr::LOCALHOST.into()));
         assert_eq!((loopback.mac, loopback.link_local()), (Some([0; 6]), None));
+        assert_eq!(loopback.link_layer, Some((libc::ARPHRD_LOOPBACK, vec![0; 6])));
         assert_eq!(list().unwrap()[0], loopback);
         assert_eq!(named("no-such-if0").unwrap_err().raw_os_error(), Some(libc::ENODEV));
     }

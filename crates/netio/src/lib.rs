@@ -1,8 +1,8 @@
 //! Edge to the Linux kernel: batched UDP and raw sockets, TCP connections, sockets of the kernel's
 //! DCCP, packet and frame sockets, TUN devices, routes, interfaces, clocks, wake-ups, readiness,
-//! signals, processor placement, namespaces, the confinement of a process, the standard output and
-//! the terminal. All unsafe code of the project is in this crate, each block with its argument; no
-//! module knows a protocol above UDP.
+//! signals, processor placement, namespaces, the confinement of a process, its service manager, the
+//! standard output and the terminal. All unsafe code of the project is in this crate, each block
+//! with its argument; no module knows a protocol above UDP.
 //!
 //! Budget, per datagram of about 300 bytes on loopback or veth: the kernel's stack traversal costs
 //! 1.0 to 1.7 µs to send and 0.4 µs to receive and batching does not change that; this crate adds
@@ -43,11 +43,14 @@ pub mod responder;
 pub mod route;
 pub mod scoped;
 pub mod screen;
+pub mod script_runner;
 pub mod send;
+pub mod service_manager;
 pub mod signal;
 pub mod silence;
 mod slab;
 mod slots;
+mod socket_option;
 pub mod stderr;
 pub mod stdout;
 pub mod steer;
@@ -76,6 +79,7 @@ pub use receive::{InboundDatagram, RecvBatch};
 pub use scoped::{ScopedAddress, own_endpoint};
 pub use screen::{Screen, ScreenSize};
 pub use send::{FlushResult, SendBatch, SendSource};
+pub use service_manager::ServiceManager;
 pub use tun::{TunReceiver, TunSender};
 pub use udp::{DatagramSocket, UdpOptions, UdpSocket};
 pub use waker::Waker;

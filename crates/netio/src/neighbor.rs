@@ -23,7 +23,6 @@ pub fn known(address: IpAddr) -> Result<Option<[u8; 6]>, NetError> {
 
 /// Returns the error message that the hardware address of `server` is not known, with advice to
 /// state it.
-#[must_use]
 pub fn unknown(server: IpAddr) -> String {
     format!(
         "the hardware address of {server} is not in the kernel's ARP table: give it, or that of \

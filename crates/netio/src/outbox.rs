@@ -48,7 +48,6 @@ pub struct MessageOutbox {
 impl MessageOutbox {
     /// Creates an empty outbox for messages of up to `message_bytes` on `route`, sent as UDP
     /// datagrams.
-    #[must_use]
     pub fn new(route: MessageRoute, message_bytes: usize) -> Self {
         let slot_bytes = message_bytes.next_multiple_of(64);
         let batch = SendBatch::new(SEND_SLOTS, slot_bytes, route.segmentation);
@@ -91,7 +90,6 @@ impl MessageOutbox {
     }
 
     /// Returns the counts of messages that the kernel has accepted and refused so far.
-    #[must_use]
     pub const fn counts(&self) -> SendCounts {
         match &self.carrier {
             OutboxBatch::Datagrams(batch) => batch.counts(),
@@ -100,7 +98,6 @@ impl MessageOutbox {
     }
 
     /// Returns true while the outbox sends messages of equal size in groups (`UDP_SEGMENT`).
-    #[must_use]
     pub const fn segmentation(&self) -> bool {
         match &self.carrier {
             OutboxBatch::Datagrams(batch) => batch.segmentation(),
@@ -110,7 +107,6 @@ impl MessageOutbox {
 
     /// Returns true if the outbox sends messages as frames, regardless of the socket that it is
     /// flushed to.
-    #[must_use]
     pub const fn sends_frames(&self) -> bool {
         matches!(self.carrier, OutboxBatch::Frames(_))
     }

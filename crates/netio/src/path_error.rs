@@ -1,7 +1,7 @@
 //! Errors of the network for sent datagrams: ICMP errors with the part of the datagram that they
 //! quote (`IP_RECVERR`, `ip(7)`; `IPV6_RECVERR`, `ipv6(7)`), and the longest packet that passes the
 //! path.
-#![allow(unsafe_code, reason = "recvmsg, setsockopt")]
+#![allow(unsafe_code, reason = "recvmsg")]
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,6 +9,7 @@ use std::os::fd::AsRawFd;
 
 use crate::control;
 use crate::name::{NAME_BYTES, SocketAddressBuffer};
+use crate::socket_option::SocketOptions;
 use crate::udp::DatagramSocket;
 use crate::{NetError, check};
 
@@ -50,13 +51,8 @@ pub fn report(socket: &impl DatagramSocket, is_v4: bool) -> Result<(), NetError>
             (libc::IPPROTO_IPV6, discover, libc::IPV6_PMTUDISC_DO, "IPV6_MTU_DISCOVER"),
         ]
     };
-    let fd = socket.as_fd().as_raw_fd();
     for (level, option, value, name) in options {
-        let value: libc::c_int = value;
-        let size = size_of_val(&value) as libc::socklen_t;
-        // SAFETY: `value` is readable for `size` octets during the call.
-        check(unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), size) })
-            .map_err(NetError::on("set", name))?;
+        socket.set(level, option, value).map_err(NetError::on("set", name))?;
     }
     Ok(())
 }

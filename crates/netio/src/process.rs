@@ -15,7 +15,6 @@ pub fn restrict_umask() {
 }
 
 /// Returns true if this process runs as root.
-#[must_use]
 pub fn is_root() -> bool {
     // SAFETY: no pointers, and the calls cannot fail.
     unsafe { libc::getuid() == 0 || libc::geteuid() == 0 }

@@ -7,13 +7,14 @@
 //!
 //! Every raw socket of a protocol gets every packet of the protocol that the machine receives: a
 //! program that shares the protocol with others must ignore their packets.
-#![allow(unsafe_code, reason = "socket, bind, setsockopt")]
+#![allow(unsafe_code, reason = "socket, bind")]
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::name::{NAME_BYTES, SocketAddressBuffer};
+use crate::socket_option::SocketOptions;
 use crate::{NetError, check, memory};
 
 /// Options of a raw socket.
@@ -73,11 +74,8 @@ impl RawSocket {
             (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, options.send_buffer_bytes),
         ];
         for (forced, capped, bytes) in buffers {
-            // The kernel doubles the value, to pay for its own bookkeeping.
-            let value = libc::c_int::try_from(bytes / 2).unwrap_or(libc::c_int::MAX / 2);
             socket
-                .set(libc::SOL_SOCKET, forced, value)
-                .or_else(|_| socket.set(libc::SOL_SOCKET, capped, value))
+                .set_buffer(forced, capped, bytes)
                 .map_err(NetError::on("set the buffers of", &subject))?;
         }
         let mut address = SocketAddr::new(options.bind, 0);
@@ -100,14 +98,6 @@ impl RawSocket {
     /// The kernel does not report it.
     pub fn drops(&self) -> io::Result<u32> {
         memory::drops(self)
-    }
-
-    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-        let size = size_of::<libc::c_int>() as libc::socklen_t;
-        let fd = self.fd.as_raw_fd();
-        // SAFETY: `value` is readable for `size` octets during the call.
-        check(unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), size) })
-            .map(drop)
     }
 }
 

@@ -37,13 +37,11 @@ impl<'fd> PollFd<'fd> {
 
     /// Returns true if, after [`poll`], the descriptor has something to read, or an error to fetch
     /// by reading.
-    #[must_use]
     pub const fn is_readable(&self) -> bool {
         self.raw.revents & (libc::POLLIN | libc::POLLERR | libc::POLLHUP) != 0
     }
 
     /// Returns true if, after [`poll`], a write to the descriptor will not block.
-    #[must_use]
     pub const fn is_writable(&self) -> bool {
         self.raw.revents & (libc::POLLOUT | libc::POLLERR) != 0
     }

@@ -73,7 +73,6 @@ impl Default for RecvBatch {
 
 impl RecvBatch {
     /// Creates a pool of `slots` receive slots (at most 1,024) of `slot_bytes` bytes each.
-    #[must_use]
     pub fn new(slots: usize, slot_bytes: usize) -> Self {
         Self::build(slots, slot_bytes, false)
     }
@@ -81,14 +80,12 @@ impl RecvBatch {
     /// Creates a pool for a socket with `coalesce` set: slots of 64 KiB, whose trains (datagrams
     /// that the kernel joined) are split again, so one call may yield up to 1,024 datagrams. The
     /// pool takes 1 MiB.
-    #[must_use]
     pub fn coalescing() -> Self {
         Self::coalescing_into(TRAIN_SLOTS)
     }
 
     /// Creates a coalescing pool with `slots` slots, for sockets that receive more single datagrams
     /// than trains. The memory of a slot is used only as far as the slot has ever been filled.
-    #[must_use]
     pub fn coalescing_into(slots: usize) -> Self {
         Self::build(slots, TRAIN_BYTES, true)
     }
@@ -150,20 +147,17 @@ impl RecvBatch {
     }
 
     /// Returns the number of datagrams that the last call received.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.datagrams.len()
     }
 
     /// Returns true if the last call received no datagram.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.datagrams.is_empty()
     }
 
     /// Returns true if the last call filled every slot, so that more datagrams may wait; otherwise
     /// the call emptied the socket.
-    #[must_use]
     pub const fn is_full(&self) -> bool {
         self.full
     }
@@ -173,7 +167,6 @@ impl RecvBatch {
     /// # Panics
     ///
     /// If `index` is not below [`RecvBatch::len`].
-    #[must_use]
     pub fn get(&self, index: usize) -> InboundDatagram<'_> {
         let placed = &self.datagrams[index];
         let info = placed.control.info;
@@ -195,7 +188,6 @@ impl RecvBatch {
 
     /// Returns the number of datagrams dropped because they were longer than a slot, since the pool
     /// was created.
-    #[must_use]
     pub const fn truncated(&self) -> u64 {
         self.truncated
     }

@@ -69,7 +69,6 @@ impl ReplyBatch<'_> {
     }
 
     /// Returns true if the batch has no room for another reply.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.batch.is_full()
     }

@@ -1,11 +1,12 @@
 //! Routes of the kernel to an address: the own address on the route, and the longest packet.
 //! Nothing is sent.
-#![allow(unsafe_code, reason = "connect, getsockopt")]
+#![allow(unsafe_code, reason = "connect")]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use crate::name::{NAME_BYTES, SocketAddressBuffer};
+use crate::socket_option::SocketOptions;
 use crate::{NetError, UdpOptions, UdpSocket, check};
 
 /// Route of the kernel to an address.
@@ -40,11 +41,7 @@ pub fn to(remote: SocketAddr) -> Result<AddressRoute, NetError> {
     } else {
         (libc::IPPROTO_IPV6, libc::IPV6_MTU)
     };
-    let (mut mtu_bytes, mut size) = (0_u32, size_of::<u32>() as libc::socklen_t);
-    let pointer = (&raw mut mtu_bytes).cast();
-    // SAFETY: `pointer` is writable for `size` octets and both outlive the call.
-    check(unsafe { libc::getsockopt(fd, level, option, pointer, &raw mut size) })
-        .map_err(failed)?;
+    let [mtu_bytes] = socket.get(level, option).map_err(failed)?;
     Ok(AddressRoute { local: socket.local_address().map_err(failed)?.ip(), mtu_bytes })
 }
 

@@ -16,7 +16,6 @@ pub struct ScopedAddress {
 }
 
 /// Returns true if `address` belongs to a single link, so that it needs an interface.
-#[must_use]
 pub const fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
@@ -29,7 +28,6 @@ const fn takes_scope(address: IpAddr) -> bool {
 
 /// Returns the socket address of `address` and `port`, with the interface `scope` if the address
 /// takes one.
-#[must_use]
 pub fn socket_address(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
     let mut socket_address = SocketAddr::new(address, port);
     if let SocketAddr::V6(v6) = &mut socket_address
@@ -43,7 +41,6 @@ pub fn socket_address(address: IpAddr, port: u16, scope: u32) -> SocketAddr {
 impl ScopedAddress {
     /// Returns the socket address with the port `port`, and with the interface if the address is
     /// link-local or a group.
-    #[must_use]
     pub fn with_port(self, port: u16) -> SocketAddr {
         socket_address(self.address, port, self.scope)
     }
@@ -108,7 +105,6 @@ pub fn with_scope(server: SocketAddr, scope: u32) -> Result<SocketAddr, String> 
 
 /// Returns the own endpoint with the address `local` and the port 0 from which `peer` can be
 /// reached: a link-local address gets the interface of `peer`.
-#[must_use]
 pub fn own_endpoint(local: IpAddr, peer: SocketAddr) -> SocketAddr {
     let scope = match peer {
         SocketAddr::V6(peer) => peer.scope_id(),

@@ -31,7 +31,6 @@ pub struct ScreenSize {
 
 /// Returns the size of the terminal at the standard output; `None` if there is no terminal, or its
 /// size is unknown.
-#[must_use]
 pub fn size() -> Option<ScreenSize> {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: `size` outlives the call, which writes nothing else.
@@ -48,7 +47,7 @@ impl Screen {
     ///
     /// The error of the output.
     pub fn enter() -> io::Result<Self> {
-        stdout::print(ENTER).map(|()| Self(()))
+        stdout::write(ENTER).map(|()| Self(()))
     }
 
     /// Shows the lines of `text` on the screen and nothing else.
@@ -57,14 +56,14 @@ impl Screen {
     ///
     /// The error of the output.
     pub fn show(&self, text: &str) -> io::Result<()> {
-        stdout::print(&frame(text))
+        stdout::write(&frame(text))
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
         // If the terminal has gone, there is nothing to switch back.
-        stdout::print(LEAVE).ok();
+        stdout::write(LEAVE).ok();
     }
 }
 

@@ -10,7 +10,6 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::ops::AddAssign;
 use std::os::fd::AsRawFd;
 
 use crate::control::{self, SEND_BYTES};
@@ -47,32 +46,23 @@ pub struct FlushResult {
     pub left: usize,
 }
 
-/// Totals of a [`SendBatch`] since its construction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SendCounts {
-    /// Number of datagrams that the kernel accepted.
-    pub sent: u64,
-    /// Number of bytes of the accepted datagrams.
-    pub sent_bytes: u64,
-    /// Number of datagrams that the kernel refused for good.
-    pub refused: u64,
-    /// Number of flushes stopped by a full send buffer (EAGAIN) or device queue (ENOBUFS).
-    pub stalled: u64,
-    /// Number of groups that the kernel refused to segment, so that their datagrams were sent one
-    /// by one.
-    pub ungrouped: u64,
-    /// Number of system calls that sent datagrams.
-    pub calls: u64,
-}
-
-impl AddAssign for SendCounts {
-    fn add_assign(&mut self, other: Self) {
-        self.sent += other.sent;
-        self.sent_bytes += other.sent_bytes;
-        self.refused += other.refused;
-        self.stalled += other.stalled;
-        self.ungrouped += other.ungrouped;
-        self.calls += other.calls;
+base::counts! {
+    /// Totals of a [`SendBatch`] since its construction.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct SendCounts {
+        /// Number of datagrams that the kernel accepted.
+        pub sent: u64,
+        /// Number of bytes of the accepted datagrams.
+        pub sent_bytes: u64,
+        /// Number of datagrams that the kernel refused for good.
+        pub refused: u64,
+        /// Number of flushes stopped by a full send buffer (EAGAIN) or device queue (ENOBUFS).
+        pub stalled: u64,
+        /// Number of groups that the kernel refused to segment, so that their datagrams were sent
+        /// one by one.
+        pub ungrouped: u64,
+        /// Number of system calls that sent datagrams.
+        pub calls: u64,
     }
 }
 
@@ -124,7 +114,6 @@ impl SendBatch {
     /// Creates a pool of `slots` transmit slots (at most 1,024) of `slot_bytes` bytes each.
     /// `segmentation` groups equal datagrams; check [`crate::UdpSocket::supports_segmentation`]
     /// first.
-    #[must_use]
     pub fn new(slots: usize, slot_bytes: usize, segmentation: bool) -> Self {
         assert!((1..=1_024).contains(&slots) && slot_bytes > 0, "{slots} slots of {slot_bytes}");
         let octets = Slab::new(0_u8, slots * slot_bytes);
@@ -256,25 +245,21 @@ impl SendBatch {
     }
 
     /// Returns the number of datagrams waiting in the batch to be flushed.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.groups[self.next..].iter().map(|group| group.count).sum()
     }
 
     /// Returns true if no datagram waits in the batch to be flushed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.groups.len() == self.next
     }
 
     /// Returns the number of free slots of the batch.
-    #[must_use]
     pub fn free(&self) -> usize {
         self.headers.len() - self.items.len()
     }
 
     /// Returns true if the batch has no free slot.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.items.len() == self.headers.len()
     }
@@ -399,26 +384,22 @@ impl SendBatch {
 
     /// Returns the slot numbers of the datagrams that the kernel refused for good in the last
     /// flush.
-    #[must_use]
     pub fn refused(&self) -> &[usize] {
         &self.refused
     }
 
     /// Returns the kernel's error for the datagram that it refused last.
-    #[must_use]
     pub fn last_refusal(&self) -> Option<io::Error> {
         self.refusal.map(io::Error::from_raw_os_error)
     }
 
     /// Returns true while the batch groups equal datagrams; false once a device has refused to
     /// segment.
-    #[must_use]
     pub const fn segmentation(&self) -> bool {
         self.segmentation
     }
 
     /// Returns the totals of the batch since its construction.
-    #[must_use]
     pub const fn counts(&self) -> SendCounts {
         self.counts
     }

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use crate::Waker;
+use crate::{NetError, Waker};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static STOPPED_BY: AtomicI32 = AtomicI32::new(0);
@@ -78,6 +78,16 @@ impl Signals {
         Ok(Self { waker })
     }
 
+    /// Installs the signal handlers as [`Self::install`] does; the error has the action that
+    /// failed.
+    ///
+    /// # Errors
+    ///
+    /// No descriptor is left.
+    pub fn for_command() -> Result<Self, NetError> {
+        Self::install().map_err(NetError::on("install", "signal handlers"))
+    }
+
     /// Installs a handler for SIGUSR1, which requests a report; without the handler SIGUSR1 ends
     /// the process.
     ///
@@ -91,14 +101,12 @@ impl Signals {
 
     /// Returns the flag that requests a stop: it is set once SIGINT or SIGTERM has come, or the
     /// reader of the standard output has closed its end ([`crate::stdout`]), and never cleared.
-    #[must_use]
     pub fn stop(&self) -> &'static AtomicBool {
         &STOP
     }
 
     /// Returns the number of the signal that requested the stop (`SIGINT` is 2, `SIGTERM` 15);
     /// `None` without one.
-    #[must_use]
     pub fn stopped_by(&self) -> Option<i32> {
         let number = STOP.load(Ordering::Acquire).then(|| STOPPED_BY.load(Ordering::Relaxed));
         number.filter(|&number| number != 0)

@@ -12,7 +12,6 @@ const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Sends an empty datagram to `server`, from the address `local` if there is one, and returns the
 /// text of the network's error (ICMP); `None` if none comes.
-#[must_use]
 pub fn cause(server: SocketAddr, local: Option<IpAddr>) -> Option<String> {
     // A connected socket gets the errors that an ICMP message carries (udp(7)).
     match ask(server, local) {

@@ -3,8 +3,10 @@
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
+use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
+use base::ToolResult;
 
 /// Beginnings of lines that have a color on a terminal, each with its escape sequence (ECMA-48,
 /// SGR).
@@ -36,6 +38,31 @@ fn painted(text: &str) -> String {
 /// Writes `text` to the standard error as [`print()`] does, and a line end.
 pub fn print_line(text: impl Display) {
     print(format_args!("{text}\n"));
+}
+
+/// Writes each line of `text` to the standard error as an error of its own.
+pub fn print_errors(text: impl Display) {
+    for line in text.to_string().lines() {
+        print_line(format_args!("error: {line}"));
+    }
+}
+
+/// Returns the exit code of a command that ended as `done` says; prints the error of one that
+/// failed.
+pub fn exit_code(done: ToolResult<ExitCode>) -> ExitCode {
+    done.unwrap_or_else(|error| {
+        print_line(format_args!("error: {error}"));
+        ExitCode::from(error.exit_code())
+    })
+}
+
+/// Returns the exit code of a command as [`exit_code`] does; prints each line of the error as an
+/// error of its own.
+pub fn exit_code_with_errors(done: ToolResult<ExitCode>) -> ExitCode {
+    done.unwrap_or_else(|error| {
+        print_errors(&error);
+        ExitCode::from(error.exit_code())
+    })
 }
 
 #[cfg(test)]

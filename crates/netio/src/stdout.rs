@@ -1,12 +1,15 @@
 //! Standard output of a program, which may be a pipe without a reader, or a file on a full disk:
 //! the macros of the standard library panic then.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
+use base::{ToolError, ToolResult};
 
-use crate::signal;
+use crate::{NetError, signal};
 
 /// True once the reader of the standard output has closed its end.
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
@@ -18,7 +21,16 @@ static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 /// # Errors
 ///
 /// Another error of the output.
-pub fn print(text: &str) -> io::Result<()> {
+pub fn print(text: &str) -> Result<(), NetError> {
+    write(text).map_err(NetError::on("write to", "standard output"))
+}
+
+/// Writes `text` as [`print()`] does.
+///
+/// # Errors
+///
+/// The kernel's error of the output, without the action that failed.
+pub fn write(text: &str) -> io::Result<()> {
     if put(&mut io::stdout().lock(), text)? == PipeReaderState::Closed {
         IS_CLOSED.store(true, Ordering::Release);
         signal::ask_to_stop();
@@ -31,7 +43,7 @@ pub fn print(text: &str) -> io::Result<()> {
 /// # Errors
 ///
 /// The errors of [`print()`].
-pub fn print_line(text: &str) -> io::Result<()> {
+pub fn print_line(text: &str) -> Result<(), NetError> {
     print(&format!("{text}\n"))
 }
 
@@ -41,15 +53,35 @@ pub fn print_line(text: &str) -> io::Result<()> {
 /// # Errors
 ///
 /// The errors of [`print()`].
-pub fn print_painted(text: &str, paint: impl FnOnce(&str) -> String) -> io::Result<()> {
+pub fn print_painted(text: &str, paint: impl FnOnce(&str) -> String) -> Result<(), NetError> {
     match AutoStream::choice(&io::stdout()) {
         ColorChoice::Never => print(text),
         _ => print(&paint(text)),
     }
 }
 
+/// Prints `text` as [`print_painted`] does, and writes the text of `json` as a line to the file
+/// that `path` names; for `-` prints that line alone.
+///
+/// # Errors
+///
+/// The errors of [`print()`] and of the file.
+pub fn print_or_write(
+    path: Option<&Path>,
+    json: impl FnOnce() -> String,
+    text: &str,
+    paint: impl FnOnce(&str) -> String,
+) -> ToolResult<()> {
+    if let Some(path) = path {
+        if path.as_os_str() == "-" {
+            return Ok(print_line(&json())?);
+        }
+        fs::write(path, json() + "\n").map_err(ToolError::cannot("write", path.display()))?;
+    }
+    Ok(print_painted(text, paint)?)
+}
+
 /// Returns true if a write has found the standard output closed by its reader.
-#[must_use]
 pub fn is_closed() -> bool {
     IS_CLOSED.load(Ordering::Acquire)
 }

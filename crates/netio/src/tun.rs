@@ -105,7 +105,6 @@ impl TunReceiver {
     /// # Panics
     ///
     /// If `index` is not below the number that [`TunReceiver::receive`] returned.
-    #[must_use]
     pub fn packet(&self, index: usize) -> &[u8] {
         self.octets.slice(index * PACKET_BYTES_MAX, self.lens[index])
     }
@@ -151,7 +150,6 @@ impl TunSender {
     }
 
     /// Returns true if no packet waits to be flushed.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.lens.is_empty()
     }

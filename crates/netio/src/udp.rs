@@ -1,13 +1,14 @@
 //! UDP sockets over IPv4 and IPv6: opening with every option that the products need, joining of
 //! groups, and counters. This module is for set-up and counters only; datagrams move through
 //! [`crate::RecvBatch`] and [`crate::SendBatch`]. See `ip(7)`, `ipv6(7)`, RFC 3493, RFC 3542.
-#![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt, getsockname")]
+#![allow(unsafe_code, reason = "socket, bind, getsockname")]
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::name::{NAME_BYTES, SocketAddressBuffer};
+use crate::socket_option::SocketOptions;
 use crate::{NetError, check, memory};
 
 /// Socket option `IPV6_MULTICAST_ALL` of linux/in6.h, which not every C library names.
@@ -51,7 +52,6 @@ pub struct UdpOptions {
 
 impl UdpOptions {
     /// Creates options of a UDP socket bound to `bind`, with every option off.
-    #[must_use]
     pub fn at(bind: impl Into<SocketAddr>) -> Self {
         Self {
             bind: bind.into(),
@@ -160,33 +160,6 @@ impl UdpSocket {
                 .map_err(NetError::on("bind to interface", device.as_str()))?;
         }
         Ok(())
-    }
-
-    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-        self.set_octets(level, option, &value.to_ne_bytes())
-    }
-
-    fn set_octets(&self, level: libc::c_int, option: libc::c_int, value: &[u8]) -> io::Result<()> {
-        let size = value.len() as libc::socklen_t;
-        let fd = self.fd.as_raw_fd();
-        // SAFETY: `value` is readable for `size` octets during the call.
-        check(unsafe { libc::setsockopt(fd, level, option, value.as_ptr().cast(), size) }).map(drop)
-    }
-
-    fn set_buffer(&self, forced: i32, capped: i32, bytes: usize) -> io::Result<()> {
-        // The kernel doubles the value, to pay for its own bookkeeping.
-        let value = libc::c_int::try_from(bytes / 2).unwrap_or(libc::c_int::MAX / 2);
-        self.set(libc::SOL_SOCKET, forced, value)
-            .or_else(|_| self.set(libc::SOL_SOCKET, capped, value))
-    }
-
-    fn get<const N: usize>(&self, level: i32, option: i32) -> io::Result<[u32; N]> {
-        let mut value = [0_u32; N];
-        let mut size = size_of_val(&value) as libc::socklen_t;
-        let (fd, pointer) = (self.fd.as_raw_fd(), value.as_mut_ptr().cast());
-        // SAFETY: `pointer` is writable for `size` octets and `size` outlives the call.
-        check(unsafe { libc::getsockopt(fd, level, option, pointer, &raw mut size) })?;
-        Ok(value)
     }
 
     /// Returns the address and port that the UDP socket is bound to.
@@ -305,7 +278,6 @@ impl UdpSocket {
 
     /// Returns true if the kernel knows `UDP_SEGMENT`, so that a [`crate::SendBatch`] may group
     /// datagrams.
-    #[must_use]
     pub fn supports_segmentation(&self) -> bool {
         self.set(libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok()
     }

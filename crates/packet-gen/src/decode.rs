@@ -7,7 +7,6 @@ use packet_wire::checksum;
 
 /// Describes a frame in one line per known header, followed by the frame's bytes in hex, sixteen
 /// per line.
-#[must_use]
 pub fn describe(frame: &[u8]) -> String {
     let mut text = String::new();
     let mut rest = ethernet(frame, &mut text);

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 
 use crate::capture;
 use crate::language::{
@@ -58,7 +58,7 @@ impl PacketSource {
         &self,
         settings: &PacketParserSettings,
         mtu_bytes: Option<usize>,
-    ) -> Result<GeneratorInput, ToolError> {
+    ) -> ToolResult<GeneratorInput> {
         let octets = match self {
             Self::Text(text) => text.clone().into_bytes(),
             Self::File(name) if name == "-" => {

@@ -48,12 +48,6 @@ impl TrafgenArgs {
     /// Runs `godwit trafgen` as its flags describe, and returns its exit code.
     #[must_use]
     pub fn run(&self) -> ExitCode {
-        match run::run(self) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                netio::stderr::print_line(format_args!("error: {error}"));
-                ExitCode::from(error.exit_code())
-            }
-        }
+        netio::stderr::exit_code(run::run(self).map(|()| ExitCode::SUCCESS))
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use packet_wire::pcap::{ByteOrder, CaptureWriter, LINK_ETHERNET, Resolution};
 
 use crate::schedule::FrameSchedule;
@@ -28,7 +28,7 @@ pub(crate) fn capture(
     schedule: &FrameSchedule,
     count: u64,
     begins_ns: u64,
-) -> Result<(u64, u64), ToolError> {
+) -> ToolResult<(u64, u64)> {
     let cannot = || ToolError::cannot("write", name);
     let mut file = BufWriter::new(File::create(name).map_err(cannot())?);
     let (mut done, mut bytes) = (0, 0);
@@ -58,11 +58,7 @@ pub(crate) fn capture(
 /// # Errors
 ///
 /// The file cannot be written.
-pub(crate) fn text(
-    name: &str,
-    stream: &mut FrameStream,
-    count: u64,
-) -> Result<(u64, u64), ToolError> {
+pub(crate) fn text(name: &str, stream: &mut FrameStream, count: u64) -> ToolResult<(u64, u64)> {
     let cannot = || ToolError::cannot("write", name);
     let mut file = BufWriter::new(File::create(name).map_err(cannot())?);
     let mut bytes = 0;

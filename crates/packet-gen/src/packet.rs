@@ -23,7 +23,6 @@ pub struct PacketTemplate {
 
 impl PacketTemplate {
     /// Returns true if the packet's frames differ from each other.
-    #[must_use]
     pub fn is_dynamic(&self) -> bool {
         !(self.counters.is_empty() && self.randoms.is_empty() && self.fields.is_empty())
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use netio::frame::{XDP_FRAME_BYTES_MAX, transmit_queues};
 use netio::interface::Interface;
 use netio::{FlushResult, FrameRing, FrameSender, NetError, PollFd, RingSize, XdpSender, poll};
@@ -109,7 +109,7 @@ impl SendPath {
         interface: &Interface,
         options: PathOptions,
         threads: u32,
-    ) -> Result<Vec<Self>, ToolError> {
+    ) -> ToolResult<Vec<Self>> {
         let all = |open: fn(&Interface, PathOptions, u32) -> Result<Self, NetError>| {
             (0..threads).map(|thread| open(interface, options, thread)).collect::<Result<_, _>>()
         };

@@ -21,7 +21,6 @@ pub struct LibcRandom {
 
 impl LibcRandom {
     /// Creates the random stream that `srand(seed)` begins.
-    #[must_use]
     pub fn from_seed(seed: u32) -> Self {
         let mut word = i64::from(seed.max(1).cast_signed());
         let mut state = [0; DEGREE];

@@ -139,7 +139,6 @@ pub struct ProcessorFigures {
 
 impl TrafgenReport {
     /// Returns the text line of an interval's report.
-    #[must_use]
     pub fn line(&self) -> String {
         let segmented = self.segmentation.map(|carried| format!(", segmented: {carried}"));
         format!(

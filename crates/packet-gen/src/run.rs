@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use netio::FrameSender;
 use netio::frame::transmit_queues;
 use netio::interface::{self, Interface};
@@ -50,7 +50,7 @@ enum TrafgenOutput {
 impl TrafgenOutput {
     /// Returns the output that `name` names. Like trafgen, it distinguishes outputs by parts of
     /// their name.
-    fn from_name(name: Option<&str>) -> Result<Self, ToolError> {
+    fn from_name(name: Option<&str>) -> ToolResult<Self> {
         let Some(name) = name else { return Ok(Self::Nowhere) };
         if name.contains(".pcap") {
             return Ok(Self::Capture(name.to_owned()));
@@ -101,7 +101,7 @@ fn text_instead(args: &TrafgenArgs) -> Option<String> {
 }
 
 /// Shows, writes or sends the frames of the input, as the flags select.
-pub(crate) fn run(args: &TrafgenArgs) -> Result<(), ToolError> {
+pub(crate) fn run(args: &TrafgenArgs) -> ToolResult<()> {
     if let Some(text) = text_instead(args) {
         return say(&text);
     }
@@ -172,7 +172,7 @@ pub(crate) fn run(args: &TrafgenArgs) -> Result<(), ToolError> {
 }
 
 /// Prints the report on frames that were written to a file.
-fn print_file_report(args: &TrafgenArgs, written: TrafgenReport) -> Result<(), ToolError> {
+fn print_file_report(args: &TrafgenArgs, written: TrafgenReport) -> ToolResult<()> {
     let TrafgenReport { sent, sent_bytes, .. } = written;
     if !args.json {
         return say(&format!("\n{sent:12} packets outgoing\n{sent_bytes:12} bytes outgoing\n"));
@@ -194,7 +194,7 @@ fn warn(source: &PacketSource, input: &GeneratorInput) {
 }
 
 /// Returns the source of packets that the flags name.
-fn source(args: &TrafgenArgs) -> Result<PacketSource, ToolError> {
+fn source(args: &TrafgenArgs) -> ToolResult<PacketSource> {
     if let Some(input) = &args.input {
         return Ok(PacketSource::File(input.clone()));
     }
@@ -209,7 +209,7 @@ fn source(args: &TrafgenArgs) -> Result<PacketSource, ToolError> {
 
 /// Prints the text that `-V` asks for: with `--json` to the standard error, so that the standard
 /// output has only documents.
-fn explain(args: &TrafgenArgs, text: &str) -> Result<(), ToolError> {
+fn explain(args: &TrafgenArgs, text: &str) -> ToolResult<()> {
     if args.json {
         netio::stderr::print(text);
         return Ok(());
@@ -218,7 +218,7 @@ fn explain(args: &TrafgenArgs, text: &str) -> Result<(), ToolError> {
 }
 
 /// Returns an error that names a replacement if a refused flag is set.
-fn check_refused(args: &TrafgenArgs) -> Result<(), ToolError> {
+fn check_refused(args: &TrafgenArgs) -> ToolResult<()> {
     let message = if args.user.is_some() || args.group.is_some() {
         "-u and -g are not supported: start trafgen as that user, with the capability to send: \
          `setpriv --reuid UID --regid GID --clear-groups --inh-caps +net_raw --ambient-caps \
@@ -250,7 +250,7 @@ fn describe_switches(args: &TrafgenArgs) -> String {
     text
 }
 
-fn check_segmentation(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), ToolError> {
+fn check_segmentation(args: &TrafgenArgs, output: &TrafgenOutput) -> ToolResult<()> {
     let message = match output {
         _ if !args.segmentation => return Ok(()),
         TrafgenOutput::Capture(_) | TrafgenOutput::Text(_) => {
@@ -264,7 +264,7 @@ fn check_segmentation(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), 
     Err(ToolError::Usage(message.to_owned()))
 }
 
-fn check_smoke_test(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), ToolError> {
+fn check_smoke_test(args: &TrafgenArgs, output: &TrafgenOutput) -> ToolResult<()> {
     let is_one_processor = match args.cpus {
         None | Some(Cpus::Count(1)) => true,
         Some(Cpus::Count(_)) => false,
@@ -281,7 +281,7 @@ fn check_smoke_test(args: &TrafgenArgs, output: &TrafgenOutput) -> Result<(), To
     Err(ToolError::Usage(message.to_owned()))
 }
 
-fn defines(texts: &[String]) -> Result<Vec<(String, String)>, ToolError> {
+fn defines(texts: &[String]) -> ToolResult<Vec<(String, String)>> {
     let split = |define: &String| {
         let (name, value) = define.split_once('=').unwrap_or((define, "1"));
         // A macro may have arguments: `F(a)=c8(a)`.
@@ -318,7 +318,7 @@ fn schedule(args: &TrafgenArgs, input: &GeneratorInput) -> FrameSchedule {
     }
 }
 
-fn dry_run(args: &TrafgenArgs, stream: &mut FrameStream, count: u64) -> Result<(), ToolError> {
+fn dry_run(args: &TrafgenArgs, stream: &mut FrameStream, count: u64) -> ToolResult<()> {
     for number in 1..=count {
         if netio::stdout::is_closed() {
             break;
@@ -342,7 +342,7 @@ fn dry_run(args: &TrafgenArgs, stream: &mut FrameStream, count: u64) -> Result<(
 }
 
 /// Prints the lines that trafgen prints at the begin of a run.
-fn announce(args: &TrafgenArgs, input: &GeneratorInput) -> Result<(), ToolError> {
+fn announce(args: &TrafgenArgs, input: &GeneratorInput) -> ToolResult<()> {
     if args.json {
         return Ok(());
     }
@@ -389,7 +389,7 @@ fn send(
     input: &GeneratorInput,
     schedule: FrameSchedule,
     interface: &Interface,
-) -> Result<(), ToolError> {
+) -> ToolResult<()> {
     let signals = Signals::install().map_err(ToolError::cannot("handle", "signals"))?;
     let packets = &input.program.packets;
     if let Some(at) = packets.iter().position(|packet| is_expired(&packet.octets)) {
@@ -445,7 +445,7 @@ fn send(
 
 /// Returns the processors to send from: all that exist, unless frames have a due time, or AF_XDP
 /// has too few queues.
-fn cpus(args: &TrafgenArgs, is_paced: bool, interface: &Interface) -> Result<Vec<u32>, ToolError> {
+fn cpus(args: &TrafgenArgs, is_paced: bool, interface: &Interface) -> ToolResult<Vec<u32>> {
     let allowed = netio::thread::allowed_cpus()
         .map_err(ToolError::cannot("read", "the list of processors"))?;
     let allowed: Vec<u32> = allowed.into_iter().map(|cpu| cpu as u32).collect();
@@ -472,13 +472,13 @@ fn cpus(args: &TrafgenArgs, is_paced: bool, interface: &Interface) -> Result<Vec
     }
 }
 
-fn json(report: &TrafgenReport) -> Result<String, ToolError> {
+fn json(report: &TrafgenReport) -> ToolResult<String> {
     serde_json::to_string(report)
         .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))
 }
 
-fn say(text: &str) -> Result<(), ToolError> {
-    netio::stdout::print(text).map_err(ToolError::cannot("write", "the standard output"))
+fn say(text: &str) -> ToolResult<()> {
+    netio::stdout::write(text).map_err(ToolError::cannot("write", "the standard output"))
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ pub enum FrameRate {
 
 impl FrameRate {
     /// Returns the rate in frames per second for frames of `mean_bytes` bytes on average.
-    #[must_use]
     pub fn per_second(self, mean_bytes: f64) -> f64 {
         match self {
             Self::Frames(rate) => rate,
@@ -150,7 +149,6 @@ pub enum FrameSchedule {
 
 impl FrameSchedule {
     /// Creates the schedule of `segments` for frames of `mean_bytes` bytes on average.
-    #[must_use]
     pub fn from_segments(segments: &[Segment], mean_bytes: f64) -> Self {
         let rates = |segment: &Segment| {
             let [from, to] = [segment.from, segment.to].map(|rate| rate.per_second(mean_bytes));
@@ -161,7 +159,6 @@ impl FrameSchedule {
 
     /// Returns the due time of frame `number`, in nanoseconds from the start; `None` if the
     /// schedule is over.
-    #[must_use]
     pub fn due_ns(&self, number: u64) -> Option<u64> {
         match self {
             Self::Unpaced => Some(0),
@@ -187,7 +184,6 @@ impl FrameSchedule {
     }
 
     /// Returns the number of frames of the schedule; `None` if it does not end.
-    #[must_use]
     pub fn frames(&self) -> Option<u64> {
         let Self::Rates(rates) = self else { return None };
         rates.iter().try_fold(0, |sum, &(from, to, duration_ns)| {
@@ -198,7 +194,6 @@ impl FrameSchedule {
     }
 
     /// Returns true if the schedule's frames wait for their due time.
-    #[must_use]
     pub const fn is_paced(&self) -> bool {
         !matches!(self, Self::Unpaced)
     }

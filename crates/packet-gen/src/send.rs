@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use base::ToolError;
 use base::time::NS_PER_S;
+use base::{ToolError, ToolResult};
 use netio::interface::Interface;
 use netio::signal::Signals;
 use netio::{Clock, PollFd, Waker, poll};
@@ -59,8 +59,8 @@ pub(crate) struct SendJob<'a> {
 pub(crate) fn run(
     sending: &SendJob<'_>,
     signals: Signals,
-    mut tell: impl FnMut(&TrafgenReport) -> Result<(), ToolError>,
-) -> Result<TrafgenReport, ToolError> {
+    mut tell: impl FnMut(&TrafgenReport) -> ToolResult<()>,
+) -> ToolResult<TrafgenReport> {
     let threads = streams(sending)?;
     let paths = paths(sending, &threads)?;
     check_lengths(sending, &paths[0])?;
@@ -115,10 +115,7 @@ pub(crate) fn run(
 }
 
 /// Opens the path of each thread into the interface.
-fn paths(
-    sending: &SendJob<'_>,
-    threads: &[(u32, FrameStream)],
-) -> Result<Vec<SendPath>, ToolError> {
+fn paths(sending: &SendJob<'_>, threads: &[(u32, FrameStream)]) -> ToolResult<Vec<SendPath>> {
     let (interface, options) = (sending.interface, sending.path);
     if !sending.segments {
         return SendPath::open_all(interface, options, threads.len() as u32);
@@ -130,7 +127,7 @@ fn paths(
 
 /// Opens the socket for pings to the host of the smoke test. A host that does not answer before the
 /// first frame is an error: its silence would otherwise be blamed on that frame.
-fn smoke(sending: &SendJob<'_>, signals: &Signals) -> Result<Option<Smoke>, ToolError> {
+fn smoke(sending: &SendJob<'_>, signals: &Signals) -> ToolResult<Option<Smoke>> {
     let Some(host) = sending.smoke_test else { return Ok(None) };
     let mut smoke = Smoke::open(host, sending.interface.index).map_err(refused)?;
     let cannot = ToolError::cannot("wait for the answer of", host);
@@ -149,7 +146,7 @@ const fn share(frames: u64, index: u64, count: u64) -> u64 {
 }
 
 /// Returns the processors that have packets to send, with their frames.
-fn streams(sending: &SendJob<'_>) -> Result<Vec<(u32, FrameStream)>, ToolError> {
+fn streams(sending: &SendJob<'_>) -> ToolResult<Vec<(u32, FrameStream)>> {
     let mut threads = Vec::new();
     for (index, cpu) in sending.cpus.iter().enumerate() {
         let random = if index == 0 || sending.same_streams {
@@ -185,7 +182,7 @@ fn streams(sending: &SendJob<'_>) -> Result<Vec<(u32, FrameStream)>, ToolError> 
 }
 
 /// Checks that the interface accepts the lengths of all packets.
-fn check_lengths(sending: &SendJob<'_>, path: &SendPath) -> Result<(), ToolError> {
+fn check_lengths(sending: &SendJob<'_>, path: &SendPath) -> ToolResult<()> {
     let mut problems = Vec::new();
     for (number, packet) in sending.program.packets.iter().enumerate() {
         let len = packet.octets.len();
@@ -209,8 +206,8 @@ fn wait(
     ended: &Waker,
     stop: &AtomicBool,
     is_over: impl Fn() -> bool,
-    mut tick: impl FnMut(u64) -> Result<Option<u64>, ToolError>,
-) -> Result<(), ToolError> {
+    mut tick: impl FnMut(u64) -> ToolResult<Option<u64>>,
+) -> ToolResult<()> {
     /// Time in nanoseconds between two checks after a thread has reported its end: it ends a moment
     /// later.
     const MOMENT_NS: u64 = 1_000_000;
@@ -269,8 +266,8 @@ impl<'a> Reporter<'a> {
         &mut self,
         now_ns: u64,
         interval_ns: Option<u64>,
-        tell: &mut impl FnMut(&TrafgenReport) -> Result<(), ToolError>,
-    ) -> Result<Option<u64>, ToolError> {
+        tell: &mut impl FnMut(&TrafgenReport) -> ToolResult<()>,
+    ) -> ToolResult<Option<u64>> {
         let Some(interval_ns) = interval_ns else { return Ok(None) };
         let next_ns = *self.next_ns.get_or_insert(self.start_ns + interval_ns);
         if now_ns < next_ns {

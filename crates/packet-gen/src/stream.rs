@@ -23,7 +23,6 @@ impl FrameStream {
     /// Creates the stream of the packets of `program` that processor `cpu` sends; of all packets
     /// for `None`. Random numbers come from `random`; `is_shuffled` draws packets at random instead
     /// of taking them in turn (the first frame is the first packet either way).
-    #[must_use]
     pub fn new(
         program: &PacketProgram,
         cpu: Option<u32>,
@@ -39,7 +38,6 @@ impl FrameStream {
     }
 
     /// Returns the number of packets that the stream's frames are made of.
-    #[must_use]
     pub fn packets(&self) -> usize {
         self.packets.len()
     }
@@ -60,7 +58,6 @@ impl FrameStream {
     }
 
     /// Returns the length of the stream's longest frame in bytes.
-    #[must_use]
     pub fn longest_bytes(&self) -> usize {
         self.packets.iter().map(|packet| packet.octets.len()).max().unwrap_or(0)
     }

@@ -12,14 +12,12 @@ pub struct ChecksumAccumulator {
 
 impl ChecksumAccumulator {
     /// Creates a checksum of no bytes.
-    #[must_use]
     pub const fn new() -> Self {
         Self { total: 0 }
     }
 
     /// Returns the checksum in progress over the pseudo-header of an IPv4 datagram with `len` bytes
     /// after the IP header (RFC 768).
-    #[must_use]
     pub fn pseudo_v4(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, len: u16) -> Self {
         Self::new()
             .word(u64::from(source.to_bits()))
@@ -29,7 +27,6 @@ impl ChecksumAccumulator {
 
     /// Returns the checksum in progress over the pseudo-header of an IPv6 packet whose upper-layer
     /// packet has `len` bytes (RFC 8200 §8.1).
-    #[must_use]
     pub fn pseudo_v6(source: Ipv6Addr, destination: Ipv6Addr, next_header: u8, len: u32) -> Self {
         Self::new()
             .with(&source.octets())
@@ -53,7 +50,6 @@ impl ChecksumAccumulator {
     }
 
     /// Returns the internet checksum (RFC 1071): the complement of the folded sum.
-    #[must_use]
     pub const fn finish(self) -> u16 {
         let mut folded = self.total;
         while folded >> 16 != 0 {
@@ -76,7 +72,6 @@ pub fn checksum(octets: &[u8]) -> u16 {
 
 /// Returns the CRC-32C (Castagnoli) of `octets`, by which SCTP (RFC 9260 Appendix A) and DCCP's
 /// Data Checksum option (RFC 4340 §9.3) protect data; both send its least significant byte first.
-#[must_use]
 pub fn crc32c(octets: &[u8]) -> u32 {
     const TABLE: [u32; 256] = crc32c_table();
     let crc = octets.iter().fold(u32::MAX, |crc, &octet| {

@@ -33,7 +33,6 @@ impl MacAddress {
     pub const BROADCAST: Self = Self([0xff; 6]);
 
     /// Returns true for the hardware address of a group of stations, broadcast included.
-    #[must_use]
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 == 1
     }
@@ -63,19 +62,16 @@ pub struct Tag {
 
 impl Tag {
     /// Returns the VLAN identifier of the tag, 0 to 4095.
-    #[must_use]
     pub const fn vlan(self) -> u16 {
         self.control & 0x0fff
     }
 
     /// Returns the priority of the tag's frame, 0 to 7.
-    #[must_use]
     pub const fn priority(self) -> u8 {
         (self.control >> 13) as u8
     }
 
     /// Returns true if switches may drop the tag's frame before others.
-    #[must_use]
     pub const fn is_drop_eligible(self) -> bool {
         self.control & 0x1000 != 0
     }
@@ -96,13 +92,11 @@ pub struct EthernetHeader {
 
 impl EthernetHeader {
     /// Returns the length of the Ethernet header with its VLAN tags, in bytes.
-    #[must_use]
     pub fn len(&self) -> usize {
         HEADER_LEN + TAG_LEN * self.tags.iter().flatten().count()
     }
 
     /// Returns false: an Ethernet header always has bytes.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
     }

@@ -44,7 +44,6 @@ pub struct Header<'a> {
 impl<'a> Header<'a> {
     /// Creates an IPv4 header for a whole datagram that may be fragmented, with a time to live of
     /// 64 and no options.
-    #[must_use]
     pub const fn new(protocol: u8, source: Ipv4Addr, destination: Ipv4Addr) -> Self {
         Self {
             traffic_class: 0,
@@ -61,19 +60,16 @@ impl<'a> Header<'a> {
     }
 
     /// Returns the length of the IPv4 header with its options, in bytes.
-    #[must_use]
     pub const fn len(&self) -> usize {
         HEADER_LEN + self.options.len()
     }
 
     /// Returns false: an IPv4 header always has bytes.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
     }
 
     /// Returns true if the packet is one of several fragments of a datagram.
-    #[must_use]
     pub const fn is_fragment(&self) -> bool {
         self.more_fragments || self.fragment_offset != 0
     }

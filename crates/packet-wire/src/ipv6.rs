@@ -29,7 +29,6 @@ pub struct Header {
 
 impl Header {
     /// Creates an IPv6 header with a hop limit of 64, no traffic class and no flow label.
-    #[must_use]
     pub const fn new(next_header: u8, source: Ipv6Addr, destination: Ipv6Addr) -> Self {
         Self { traffic_class: 0, flow_label: 0, next_header, hop_limit: 64, source, destination }
     }

@@ -1,6 +1,6 @@
 //! Parser and writer of UDP headers (RFC 768; over IPv6, RFC 8200 §8.1).
 
-use core::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use core::net::{IpAddr, SocketAddr};
 
 use base::{ByteReader, ByteWriter};
 
@@ -67,44 +67,11 @@ pub fn is_checksum_right(source: IpAddr, destination: IpAddr, datagram: &[u8]) -
     pseudo.with(datagram).finish() == 0
 }
 
-/// Writes UDP header, checksum and `payload` of a datagram over IPv4 to `writer`, which records
-/// whether they fitted.
-///
-/// # Panics
-///
-/// If the datagram would be longer than 65,535 bytes.
-pub fn emit_v4(
-    source: SocketAddrV4,
-    destination: SocketAddrV4,
-    payload: &[u8],
-    writer: &mut ByteWriter<'_>,
-) {
-    let header = header_for(SocketAddr::V4(source), SocketAddr::V4(destination), payload);
-    writer.put(&header).put(payload);
-}
-
-/// Writes UDP header, checksum and `payload` of a datagram over IPv6 to `writer`, which records
-/// whether they fitted.
-///
-/// # Panics
-///
-/// If the datagram would be longer than 65,535 bytes.
-pub fn emit_v6(
-    source: SocketAddrV6,
-    destination: SocketAddrV6,
-    payload: &[u8],
-    writer: &mut ByteWriter<'_>,
-) {
-    let header = header_for(SocketAddr::V6(source), SocketAddr::V6(destination), payload);
-    writer.put(&header).put(payload);
-}
-
 /// Returns the UDP header, checksum included, of a datagram with `payload`.
 ///
 /// # Panics
 ///
 /// If the datagram would be longer than 65,535 bytes or the addresses are of two families.
-#[must_use]
 pub fn header_for(source: SocketAddr, destination: SocketAddr, payload: &[u8]) -> [u8; HEADER_LEN] {
     let len = u16::try_from(HEADER_LEN + payload.len()).expect("a datagram of 64 KiB at most");
     let mut header = [0; HEADER_LEN];
@@ -134,8 +101,9 @@ mod tests {
 
     fn datagram(payload: &[u8], buffer: &mut [u8]) -> usize {
         let mut writer = ByteWriter::new(buffer);
-        let source = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 2), 68);
-        emit_v4(source, SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 67), payload, &mut writer);
+        let source = SocketAddr::from(([192, 0, 2, 2], 68));
+        let destination = SocketAddr::from(([192, 0, 2, 1], 67));
+        writer.put(&header_for(source, destination, payload)).put(payload);
         writer.len()
     }
 

@@ -156,7 +156,7 @@ fn what_is_emitted_is_what_was_captured() {
             let (udp, payload) = udp::UdpHeader::parse(datagram).unwrap();
             let from = std::net::SocketAddrV6::new(ip.source, udp.source_port, 0, 0);
             let to = std::net::SocketAddrV6::new(ip.destination, udp.destination_port, 0, 0);
-            udp::emit_v6(from, to, payload, &mut writer);
+            writer.put(&udp::header_for(from.into(), to.into(), payload)).put(payload);
         }
         let padding = record.octets.len() - writer.len();
         writer.fill(0, padding);

@@ -2,7 +2,6 @@
 //! meaningful.
 
 /// Rounds `value` to `digits` significant digits.
-#[must_use]
 pub fn significant(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
@@ -13,7 +12,6 @@ pub fn significant(value: f64, digits: i32) -> f64 {
 }
 
 /// Formats a whole number with separators: `1,234,567`.
-#[must_use]
 pub fn whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 1);
@@ -30,13 +28,11 @@ pub fn whole(value: f64) -> String {
 }
 
 /// Formats `value` by `format`; a dash if the value is unknown.
-#[must_use]
 pub fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), format)
 }
 
 /// Formats a rate with three significant digits: `174,000`, `9,810`, `12.3`.
-#[must_use]
 pub fn rate(value: f64) -> String {
     let rounded = significant(value, 3);
     if rounded.abs() >= 100.0 || rounded.fract() == 0.0 {
@@ -47,7 +43,6 @@ pub fn rate(value: f64) -> String {
 }
 
 /// Formats a ratio with three significant digits: `12.6`, `0.987`, `1.04`.
-#[must_use]
 pub fn ratio(value: f64) -> String {
     let rounded = significant(value, 3);
     let decimals = match rounded.abs() {
@@ -92,7 +87,6 @@ fn with_digits(value: f64, digits: i32) -> String {
 
 /// Formats a ratio with the digits that its 95 % interval allows, three at most: `12.6` for 11.9 to
 /// 13.4, `about 5` for 1.9 to 14.9; with two digits if there is no interval.
-#[must_use]
 pub fn ratio_within(value: f64, interval: Option<(f64, f64)>) -> String {
     let digits = ratio_digits(value, interval);
     let about = if digits == 1 { "about " } else { "" };
@@ -101,7 +95,6 @@ pub fn ratio_within(value: f64, interval: Option<(f64, f64)>) -> String {
 
 /// Formats the ends of a ratio's 95 % interval, with one digit more than the ratio if that has only
 /// one.
-#[must_use]
 pub fn ratio_ends(value: f64, low: f64, high: f64) -> String {
     let digits = ratio_digits(value, Some((low, high))).max(2);
     // Ends of another magnitude than the ratio have digits to the same decimal place, two at least.
@@ -113,7 +106,6 @@ pub fn ratio_ends(value: f64, low: f64, high: f64) -> String {
 }
 
 /// Formats a share as percent with one decimal below 10 %, none above.
-#[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 10.0 || percent == 0.0 {
@@ -126,7 +118,6 @@ pub fn percent(share: f64) -> String {
 }
 
 /// Formats `value` with at most `decimals` decimals and without needless zeros after the point.
-#[must_use]
 pub fn trimmed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     if text.contains('.') {
@@ -137,7 +128,6 @@ pub fn trimmed(value: f64, decimals: usize) -> String {
 }
 
 /// Formats a rate on an axis: `500`, `20k`, `1.5M`.
-#[must_use]
 pub fn axis_rate(value: f64) -> String {
     match value {
         v if v >= 1e6 => format!("{}M", trimmed(v / 1e6, 2)),
@@ -147,13 +137,11 @@ pub fn axis_rate(value: f64) -> String {
 }
 
 /// Formats a percentile like [`duration_us`]; a dash if it has too few samples.
-#[must_use]
 pub fn percentile_us(us: Option<f64>) -> String {
     or_dash(us, duration_us)
 }
 
 /// Formats a time given in microseconds: `58 µs`, `1.20 ms`, `2.00 s`.
-#[must_use]
 pub fn duration_us(us: f64) -> String {
     let (value, unit) = match significant(us, 3) {
         v if v >= 1e6 => (v / 1e6, "s"),
@@ -169,7 +157,6 @@ pub fn duration_us(us: f64) -> String {
 }
 
 /// Formats a time given in microseconds on an axis, without needless zeros.
-#[must_use]
 pub fn axis_us(us: f64) -> String {
     match us {
         v if v >= 1e6 => format!("{} s", trimmed(v / 1e6, 1)),
@@ -179,7 +166,6 @@ pub fn axis_us(us: f64) -> String {
 }
 
 /// Formats a size of memory: `46.2 MiB`, `8.0 GiB`.
-#[must_use]
 pub fn bytes(value: u64) -> String {
     let mib = value as f64 / f64::from(1 << 20);
     if mib >= 1024.0 {
@@ -192,14 +178,12 @@ pub fn bytes(value: u64) -> String {
 }
 
 /// Formats a length of time in seconds: `58 s`, `4 min 18 s`.
-#[must_use]
 pub fn seconds(value: f64) -> String {
     let whole = value.round() as u64;
     if whole < 120 { format!("{whole} s") } else { format!("{} min {} s", whole / 60, whole % 60) }
 }
 
 /// Formats a coordinate of a drawing: one decimal is a twentieth of a line's width.
-#[must_use]
 pub fn coordinate(value: f64) -> String {
     let text = trimmed(value, 1);
     if text == "-0" { "0".to_owned() } else { text }

@@ -57,7 +57,6 @@ pub struct FigureNote {
 
 /// Draws a page of charts: `kicker` above its title, `facts` below. Equal charts always give equal
 /// bytes.
-#[must_use]
 pub fn render(
     kicker: &str,
     title: &str,

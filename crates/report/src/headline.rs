@@ -23,7 +23,6 @@ impl HeadlineText {
 }
 
 /// Returns the headline figure of `result` as text; `None` when it was not measured.
-#[must_use]
 pub fn headline_text(summary: &RunSummary, result: &ServerResult) -> Option<HeadlineText> {
     match summary.plan.headline {
         Headline::HighestRate => {

@@ -67,7 +67,6 @@ struct PageSettings {
 /// # Panics
 ///
 /// Never: a summary can always be written as JSON.
-#[must_use]
 pub fn render(summary: &RunSummary) -> String {
     let body = html! {
         (page::head(summary))
@@ -103,7 +102,6 @@ pub fn render(summary: &RunSummary) -> String {
 /// # Panics
 ///
 /// Never: a comparison can always be written as JSON.
-#[must_use]
 pub fn render_comparison(comparison: &Comparison) -> String {
     let data = serde_json::to_string(comparison);
     let body = comparison::body(comparison);
@@ -115,7 +113,6 @@ pub fn render_comparison(comparison: &Comparison) -> String {
 /// # Panics
 ///
 /// Never: a suite's summary can always be written as JSON.
-#[must_use]
 pub fn render_suite(summary: &SuiteSummary) -> String {
     let data = serde_json::to_string(summary);
     document(&suite::title(summary), "suite", &data, &suite::body(summary))
@@ -126,7 +123,6 @@ pub fn render_suite(summary: &SuiteSummary) -> String {
 /// # Panics
 ///
 /// Never: a trend can always be written as JSON.
-#[must_use]
 pub fn render_trend(trend: &Trend) -> String {
     document(&trend::title(trend), "trend", &serde_json::to_string(trend), &trend::body(trend))
 }
@@ -137,7 +133,6 @@ pub fn render_trend(trend: &Trend) -> String {
 /// # Panics
 ///
 /// Never: a list can always be written as JSON.
-#[must_use]
 pub fn render_list(page: &served_pages::ListPage<'_>) -> String {
     let data = serde_json::to_string(page.runs);
     let look = PageSettings { scripts: &[SCRIPT, LIST_SCRIPT], policy: SERVED_POLICY };
@@ -149,7 +144,6 @@ pub fn render_list(page: &served_pages::ListPage<'_>) -> String {
 /// # Panics
 ///
 /// Never: a string can always be written as JSON.
-#[must_use]
 pub fn render_live(page: &served_pages::LivePage<'_>) -> String {
     let data = serde_json::to_string(page.id);
     let look = PageSettings { scripts: &[SCRIPT, LIVE_SCRIPT], policy: SERVED_POLICY };
@@ -161,7 +155,6 @@ pub fn render_live(page: &served_pages::LivePage<'_>) -> String {
 /// # Panics
 ///
 /// Never: a table can always be written as JSON.
-#[must_use]
 pub fn render_capacity(chart: &CapacityChart) -> String {
     let data = serde_json::to_string(chart);
     document(capacity::TITLE, "capacity", &data, &capacity::body(chart))
@@ -172,7 +165,6 @@ pub fn render_capacity(chart: &CapacityChart) -> String {
 /// # Panics
 ///
 /// When there is no data: all drawn values can be written as JSON.
-#[must_use]
 pub fn document(title: &str, id: &str, data: &serde_json::Result<String>, body: &Markup) -> String {
     document_with(&PageSettings { scripts: &[SCRIPT], policy: POLICY }, title, id, data, body)
 }

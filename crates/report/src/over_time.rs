@@ -37,7 +37,6 @@ pub struct TimeChart {
 
 /// Draws a page of charts over time: `kicker` above its title, `facts` below. Equal charts always
 /// give equal bytes.
-#[must_use]
 pub fn render(kicker: &str, title: &str, facts: &[String], charts: &[TimeChart]) -> String {
     let end_s = points(charts).fold(0.0_f64, |end_s, point| end_s.max(point.0));
     let body = html! {

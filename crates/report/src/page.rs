@@ -33,7 +33,6 @@ pub(super) fn head(summary: &RunSummary) -> Markup {
 
 /// Draws the head of a page: `kicker` above its title, `facts` below, and the switch between light
 /// and dark.
-#[must_use]
 pub fn header(kicker: &str, title: &str, facts: impl Render) -> Markup {
     html! {
         header {

@@ -41,7 +41,6 @@ pub struct LivePage<'a> {
 }
 
 /// Encodes `text` for a query or a path of a URL; slashes stay.
-#[must_use]
 pub fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for octet in text.bytes() {
@@ -55,7 +54,6 @@ pub fn encoded(text: &str) -> String {
 }
 
 /// Returns the path under which the server shows the report of a run.
-#[must_use]
 pub fn report_path(id: &str) -> String {
     format!("/results/{}/report.html", encoded(id))
 }
@@ -223,7 +221,6 @@ pub(super) fn live(live: &LivePage<'_>) -> Markup {
 }
 
 /// Formats a line of a run's progress from its time and its words.
-#[must_use]
 pub fn progress_line(at_s: f64, words: &str) -> String {
     format!("[{at_s:>3.0} s] {words}")
 }

@@ -20,7 +20,9 @@ pub struct ComparisonScenario {
     #[serde(default)]
     pub rows: Vec<String>,
     /// Views that are compared after every step: `statistics`, `log`, `folder` (names and modes of
-    /// the files), `file NAME`, and `rows TABLE` if leases are in a database.
+    /// the files), `file NAME`, `legal-log`, `scripts` (calls of `scripts/script.sh`), `names`
+    /// (options of replies with a name: 12, 81, 39), `requests` (name change requests to the port
+    /// that the configuration calls `@requests@`), and `rows TABLE` if leases are in a database.
     pub look: Vec<String>,
     /// Number of the first step after which views are compared, 0 being the start; answers of
     /// commands are compared after every step.
@@ -32,6 +34,10 @@ pub struct ComparisonScenario {
     /// Names of files that must be gone before views are compared.
     #[serde(default)]
     pub absent: Vec<String>,
+    /// Beginning of the name of a request that must have come before views are compared; empty for
+    /// none. A server sends requests in their order, so the others have come, too.
+    #[serde(default)]
+    pub requested: String,
     /// Identifiers of log messages that must have been logged before views are compared.
     #[serde(default)]
     pub logged: Vec<String>,
@@ -43,8 +49,9 @@ pub struct ComparisonScenario {
     pub files: BTreeMap<String, String>,
     /// Configuration of both servers: the map inside `Dhcp4` or `Dhcp6`, as in a [`Scenario`].
     pub config: String,
-    /// True if both servers keep leases in a database: the scenario is played over MariaDB and over
-    /// PostgreSQL, with Kea's own tables.
+    /// True if both servers use a database, for leases or where the configuration says
+    /// `@database@`: the scenario is played over MariaDB and over PostgreSQL, with Kea's own
+    /// tables.
     #[serde(default)]
     pub database: bool,
     /// Address of the relay agent that messages come through, as in a [`Scenario`].
@@ -90,7 +97,6 @@ pub enum ComparedServer {
 impl ViewDifference {
     /// Returns true if this difference covers `line` of the view `view`, a line that only the
     /// server `maker` has.
-    #[must_use]
     pub fn is_about(&self, view: &str, maker: ComparedServer, line: &str) -> bool {
         let pattern = match maker {
             ComparedServer::Godwit => &self.godwit,
@@ -119,7 +125,6 @@ impl ComparisonScenario {
     }
 
     /// Returns configuration and steps as a plain scenario, without views and differences.
-    #[must_use]
     pub fn scenario(&self) -> Scenario {
         Scenario {
             title: self.title.clone(),
@@ -134,14 +139,12 @@ impl ComparisonScenario {
     }
 
     /// Returns true if the view `log` compares the log messages with `identifier`.
-    #[must_use]
     pub fn has_identifier(&self, identifier: &str) -> bool {
         self.identifiers.iter().any(|pattern| is_like(identifier, pattern))
     }
 }
 
 /// Returns true if `text` matches `pattern`, in which `*` stands for any characters.
-#[must_use]
 pub fn is_like(text: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => text == pattern,

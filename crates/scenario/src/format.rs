@@ -24,10 +24,8 @@ pub struct Scenario {
     #[serde(default)]
     pub relay: String,
     /// Note about Debian's Kea 2.2, if it does not do what the scenario's steps demand.
-    #[serde(default)]
     pub kea: Option<KeaNote>,
     /// Note about Debian 13's Kea 3.0, if it does not do what the scenario's steps demand.
-    #[serde(default)]
     pub kea3: Option<KeaNote>,
     /// Steps of the scenario, in order.
     #[serde(rename = "step")]
@@ -140,7 +138,6 @@ pub enum OneOrMore {
 
 impl OneOrMore {
     /// Returns the option's values as a slice.
-    #[must_use]
     pub fn all(&self) -> &[String] {
         match self {
             Self::One(value) => core::slice::from_ref(value),
@@ -166,13 +163,11 @@ impl Scenario {
     }
 
     /// Returns the sum of the waits of all steps, in seconds.
-    #[must_use]
     pub fn wait_total_s(&self) -> u64 {
         self.steps.iter().filter_map(|step| step.wait_s).sum()
     }
 
     /// Returns true if a step sends a control command, so that the server needs a control channel.
-    #[must_use]
     pub fn has_commands(&self) -> bool {
         self.steps.iter().any(|step| step.command.is_some())
     }

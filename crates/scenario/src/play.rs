@@ -89,7 +89,6 @@ pub struct ScenarioPlayer<'s> {
 
 impl<'s> ScenarioPlayer<'s> {
     /// Creates a player before the first step of `scenario`.
-    #[must_use]
     pub const fn new(scenario: &'s Scenario) -> Self {
         Self { scenario, variables: ScenarioVariables::new(), played: 0 }
     }

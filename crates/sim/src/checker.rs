@@ -116,7 +116,6 @@ impl<P: SimulatedProtocol> Checker<P> {
     }
 
     /// Returns the violations found so far.
-    #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }

@@ -4,11 +4,15 @@
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 use base::{Now, Prefetch, Random};
 use dhcp_engine::{ReplySink, Shard};
-use dhcp_lease::contract::{Action, ChangeOf, ExpectedSlot, Facts, FetchKeys};
-use dhcp_lease::{CommitRefusal, Lease, LeaseStore, PutMode, PutRefusal, Receipt, SweepCounts};
+use dhcp_lease::contract::{Action, ChangeOf, ExpectedSlot, Facts, FetchKeys, LeaseSearch};
+use dhcp_lease::{
+    Answer, CommitRefusal, ExchangeCell, Lease, LeaseStore, PutMode, PutRefusal, Receipt,
+    SweepCounts,
+};
 
 use crate::simulated_protocol::SimulatedProtocol;
 use crate::simulation::{ShardAction, ShardActionLog};
@@ -89,6 +93,26 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> 
         self.inner.begin_message(number);
     }
 
+    fn set_exchange(&mut self, exchange: Option<&Arc<ExchangeCell>>) {
+        self.inner.set_exchange(exchange);
+    }
+
+    fn is_recording_exchanges(&self) -> bool {
+        self.inner.is_recording_exchanges()
+    }
+
+    fn is_recording_answers(&self) -> bool {
+        self.inner.is_recording_answers()
+    }
+
+    fn record_answer(&mut self, now: Now, answer: &Answer<'_, P>) {
+        self.inner.record_answer(now, answer);
+    }
+
+    fn take_event_order(&self) -> u64 {
+        self.inner.take_event_order()
+    }
+
     fn fetch(&mut self, now: Now, keys: &FetchKeys<'_, P>, facts: &mut Facts<P>) {
         self.run_due_messages(now);
         self.inner.fetch(now, keys, facts);
@@ -111,6 +135,10 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> 
         target: &mut String,
     ) -> bool {
         self.inner.user_context(now, address, identity, target)
+    }
+
+    fn find_leases(&mut self, search: LeaseSearch<'_, P>, leases: &mut Vec<Lease<P>>) -> u64 {
+        self.inner.find_leases(search, leases)
     }
 
     fn commit(&mut self, now: Now, changes: &[ChangeOf<'_, P>]) -> Result<Receipt, CommitRefusal> {

@@ -11,6 +11,7 @@
 
 pub mod checker;
 mod durable;
+pub mod event_listeners;
 pub mod hostile;
 pub mod interpose;
 pub mod settings;

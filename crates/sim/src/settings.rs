@@ -41,11 +41,14 @@ pub struct DhcpSimulationSettings {
     /// True if DHCPv6 clients may get their lease in two messages (Rapid Commit, option 14; Kea's
     /// `rapid-commit`).
     pub allows_rapid_commit: bool,
+    /// True if listeners receive the events of leases.
+    pub has_listeners: bool,
+    /// Number of times that the server's disk fails, each followed by a crash.
+    pub store_failures: u32,
 }
 
 impl DhcpSimulationSettings {
     /// Returns the settings of the simulation of `seed`.
-    #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         let mut random = Random::from_seed(seed);
         let pool_size = 1 + random.below(24) as u32;
@@ -68,6 +71,8 @@ impl DhcpSimulationSettings {
             direct_permille: [0, 500, 1_000][random.below(3) as usize],
             crashes: random.below(3) as u32,
             allows_rapid_commit: random.chance(1, 2),
+            has_listeners: random.chance(4, 5),
+            store_failures: u32::from(random.chance(1, 3)),
         }
     }
 }

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use base::time::{NS_PER_MS, NS_PER_S};
 use base::{Now, Random};
-use dhcp_engine::{InFlight, InterfaceNames, Shard, ShardCounters};
+use dhcp_engine::{EventGate, InFlight, InterfaceNames, Shard, ShardCounters};
 use dhcp_lease::LeaseTable;
 use dhcp_lease::testing::{ManualLog, ManualStore};
 
 use crate::checker::{Checker, Violation};
 use crate::durable::Disk;
+use crate::event_listeners::{EventListeners, ListenerEventCounts};
 use crate::interpose::{DueMessage, Interposed, InterposerState, SharedShard};
 use crate::settings::DhcpSimulationSettings;
 use crate::simulated_protocol::{INTERFACE, ReplyReception, SimulatedProtocol};
@@ -26,6 +27,8 @@ const SOON_NS: u64 = 20 * NS_PER_MS;
 const SOON_MAX: usize = 6;
 /// Period with which a simulated shard handles expiry, in milliseconds.
 const HOUSEKEEPING_MS: u64 = 50;
+/// Maximum time from a failure of the simulated disk to the crash that follows, in milliseconds.
+const FAILED_MS: u64 = 3_000;
 
 /// Actions of the simulated server's shards, in order, that the simulation has not processed yet.
 #[derive(Debug)]
@@ -79,6 +82,8 @@ enum DhcpSimulationEvent<P: SimulatedProtocol> {
     ConcurrentClaims,
     /// Crash of the server, which loses all state but its disk, and starts again.
     Crash,
+    /// Failure of the server's disk, which takes no more rows until the server crashes.
+    StoreFailure,
 }
 
 /// Result of a DHCP simulation.
@@ -98,6 +103,8 @@ pub struct DhcpSimulationReport {
     pub direct_replies: u64,
     /// Number of acknowledged leases that were found again after a crash.
     pub survived: u64,
+    /// Counts of the events of leases that listeners received.
+    pub events: ListenerEventCounts,
 }
 
 /// State of the simulated server that a crash ends.
@@ -108,6 +115,9 @@ struct SimulatedServer<P: SimulatedProtocol> {
     settling: u64,
     shards: Vec<SharedShard<P, ManualStore<P>>>,
     counters: Vec<Arc<ShardCounters<P>>>,
+    listeners: Option<EventListeners<P>>,
+    /// True if the disk takes no more rows.
+    has_failed: bool,
 }
 
 /// Simulation of a DHCP server with its clients, network and disk.
@@ -128,6 +138,7 @@ pub struct DhcpSimulation<P: SimulatedProtocol> {
     dropped: u64,
     received: u64,
     direct_replies: u64,
+    event_counts: ListenerEventCounts,
 }
 
 impl<P: SimulatedProtocol> SimulatedServer<P> {
@@ -144,24 +155,27 @@ impl<P: SimulatedProtocol> SimulatedServer<P> {
         let in_flight = Arc::new(InFlight::new(random.next_u64(), 64));
         let log = Arc::new(ManualLog::default());
         let names = Arc::new(InterfaceNames::new([(INTERFACE, "eth0")]));
+        let gate = Arc::new(EventGate::default());
         let shards: Vec<_> = (0..settings.shards)
             .map(|_| {
                 let store = ManualStore::new(Arc::clone(&table), Arc::clone(&log));
                 let store = Interposed::new(store, Rc::clone(interposer));
                 let mut shard = Shard::new(store, Arc::clone(&snapshot), Arc::clone(&in_flight));
                 shard.set_interfaces(Arc::clone(&names));
+                shard.set_event_gate(Arc::clone(&gate));
                 Rc::new(RefCell::new(shard))
             })
             .collect();
         interposer.borrow_mut().shards = shards.iter().map(Rc::downgrade).collect();
         let counters = shards.iter().map(|shard| shard.borrow().counters()).collect();
-        Self { table, log, settling: 0, shards, counters }
+        let listeners =
+            settings.has_listeners.then(|| EventListeners::new(&table, gate, random.fork(2)));
+        Self { table, log, settling: 0, shards, counters, listeners, has_failed: false }
     }
 }
 
 impl<P: SimulatedProtocol> DhcpSimulation<P> {
     /// Returns the simulation of `settings` before any event.
-    #[must_use]
     pub fn new(settings: DhcpSimulationSettings) -> Self {
         let mut random = Random::from_seed(settings.seed);
         let actions = ShardActionLog::default();
@@ -192,6 +206,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
             dropped: 0,
             received: 0,
             direct_replies: 0,
+            event_counts: ListenerEventCounts::default(),
             settings,
         };
         simulation.plan();
@@ -214,6 +229,11 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
         }
         self.check_counters();
         self.add_server_counters();
+        if let Some(listeners) = self.server.listeners.take() {
+            let settled_epoch = self.server.log.settled_epoch();
+            let counts = listeners.finish(&self.server.table, settled_epoch, &mut self.checker);
+            self.event_counts += counts;
+        }
         DhcpSimulationReport {
             violations: self.checker.violations().to_vec(),
             acknowledged: self.checker.acknowledged,
@@ -222,6 +242,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
             received: self.received,
             direct_replies: self.direct_replies,
             survived: self.checker.survived,
+            events: self.event_counts,
         }
     }
 
@@ -236,6 +257,9 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
 
     fn crash(&mut self) {
         self.add_server_counters();
+        if let Some(listeners) = &self.server.listeners {
+            self.event_counts += listeners.counts;
+        }
         self.crash_count += 1;
         self.disk.crash(&mut self.random);
         self.checker.on_crash(&self.disk, self.now.wall_s());
@@ -265,6 +289,12 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
             let at_ms = self.random.below(self.settings.duration_s * 1_000);
             self.after_ms(at_ms, DhcpSimulationEvent::Crash);
         }
+        for _ in 0..self.settings.store_failures {
+            let at_ms = self.random.below(self.settings.duration_s * 1_000);
+            let crash_ms = at_ms + self.random.below(FAILED_MS);
+            self.after_ms(at_ms, DhcpSimulationEvent::StoreFailure);
+            self.after_ms(crash_ms, DhcpSimulationEvent::Crash);
+        }
     }
 
     fn after_ms(&mut self, delay_ms: u64, event: DhcpSimulationEvent<P>) {
@@ -283,7 +313,7 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
                 self.deliver_to_client(client, &octets, clients_send)
             }
             DhcpSimulationEvent::Settle { crash_count, epoch }
-                if crash_count == self.crash_count =>
+                if crash_count == self.crash_count && !self.server.has_failed =>
             {
                 self.disk.settle(epoch);
                 self.server.log.settle_through(epoch);
@@ -308,6 +338,10 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
                 }
             }
             DhcpSimulationEvent::Crash => self.crash(),
+            DhcpSimulationEvent::StoreFailure => {
+                self.server.has_failed = true;
+                self.server.log.fail();
+            }
         }
     }
 
@@ -374,6 +408,10 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
     }
 
     fn end_batches(&mut self) {
+        if let Some(listeners) = &mut self.server.listeners {
+            let settled_epoch = self.server.log.settled_epoch();
+            listeners.run(&self.server.table, settled_epoch, &mut self.checker);
+        }
         for shard in &self.server.shards {
             shard.borrow_mut().end_batch(self.now, &mut self.actions.clone());
         }
@@ -408,6 +446,9 @@ impl<P: SimulatedProtocol> DhcpSimulation<P> {
             self.checker.on_reply(client);
         }
         for acknowledgment in P::acknowledged(&octets) {
+            if let Some(listeners) = &self.server.listeners {
+                listeners.on_reply(acknowledgment, &mut self.checker);
+            }
             self.checker.on_ack(acknowledgment, self.now.wall_s());
         }
         let reception = P::reception(&self.clients[client], destination, &octets);

@@ -34,6 +34,7 @@ fn run_seeds<P: SimulatedProtocol>(count: u64) -> DhcpSimulationReport {
         total.received += report.received;
         total.survived += report.survived;
         total.direct_replies += report.direct_replies;
+        total.events += report.events;
     }
     println!("{} lives: {total:?}", seeds.len());
     if seeds.len() > 100 {
@@ -43,6 +44,10 @@ fn run_seeds<P: SimulatedProtocol>(count: u64) -> DhcpSimulationReport {
         assert!(total.dropped > 1_000, "{total:?}");
         assert!(total.survived > 500, "{total:?}");
         assert!(total.direct_replies > 10_000, "{total:?}");
+        assert!(total.events.events > 10_000, "{total:?}");
+        assert!(total.events.answers > 1_000, "{total:?}");
+        assert!(total.events.listener_crashes > 100, "{total:?}");
+        assert!(total.events.lost_by_slow > 100, "{total:?}");
     }
     total
 }

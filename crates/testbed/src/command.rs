@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 
 /// Command line: a program with its arguments and additional environment variables.
 ///
@@ -47,7 +47,6 @@ impl CommandLine {
     }
 
     /// Returns the words of the command: the program and its arguments.
-    #[must_use]
     pub fn words(&self) -> &[String] {
         &self.words
     }
@@ -87,7 +86,6 @@ impl CommandLine {
 
     /// Returns the command as a [`Command`], ready for pipes and files, with an empty standard
     /// input.
-    #[must_use]
     pub fn to_command(&self) -> Command {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).stdin(Stdio::null());
@@ -102,7 +100,7 @@ impl CommandLine {
     /// # Errors
     /// The program cannot be started, or it fails; the last lines of its error output are in the
     /// error.
-    pub fn run(&self) -> Result<String, TestbedError> {
+    pub fn run(&self) -> TestbedResult<String> {
         let output = self.to_command().output().map_err(|e| self.not_started(&e))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -188,7 +186,6 @@ pub fn split_words(text: &str) -> Result<Vec<String>, String> {
 
 /// Returns the path of `program`: the path itself if it has a slash, or the first hit in `PATH`
 /// followed by the folders of system programs, which an ordinary user's `PATH` often lacks.
-#[must_use]
 pub fn find_program(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| is_executable(path));
@@ -209,7 +206,7 @@ fn is_executable(path: &Path) -> bool {
 ///
 /// # Errors
 /// It is not installed; the error names the Debian package that contains it.
-pub fn require_program(program: &str, package: &str) -> Result<String, TestbedError> {
+pub fn require_program(program: &str, package: &str) -> TestbedResult<String> {
     find_program(program).map(|path| path.as_os_str().to_string_lossy().into_owned()).ok_or_else(
         || TestbedError::new(program, format!("not found; Debian package {package} contains it")),
     )

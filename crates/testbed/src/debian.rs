@@ -20,12 +20,16 @@ pub const VARIABLE: &str = "GODWIT_DEBIAN_13";
 /// of.
 pub const PACKAGES_FILE: &str = "packages";
 
-/// Script that mounts the folder of a server over the folders of Kea and runs a program in the root
-/// folder. Arguments: root folder, folder of the server, program and its arguments.
+/// Script that mounts the folder of a server over the folders of Kea, and its folder `scripts` over
+/// that of Kea's scripts, and runs a program in the root folder. Arguments: root folder, folder of
+/// the server, program and its arguments.
 const SCRIPT: &str = r#"root=$1 own=$2; shift 2
 for place in var/lib/kea run/kea var/log/kea; do
     mount --bind "$own" "$root/$place" || exit 125
 done
+if [ -d "$own/scripts" ]; then
+    mount --bind "$own/scripts" "$root/usr/share/kea/scripts" || exit 125
+fi
 exec chroot "$root" "$@""#;
 
 /// Path of the folder of leases as a server in Debian 13 sees it; it shows the folder of the
@@ -37,6 +41,9 @@ pub const SOCKETS: &str = "/run/kea";
 /// Path of the folder of logs as a server in Debian 13 sees it; it shows the folder of the server's
 /// starter.
 pub const LOGS: &str = "/var/log/kea";
+/// Path of the folder of hook scripts as a server in Debian 13 sees it; it shows the folder
+/// `scripts` of the server's starter, if there is one.
+pub const SCRIPTS: &str = "/usr/share/kea/scripts";
 
 /// Root folder of Debian 13, in which the lab and tests run its programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +55,6 @@ impl Debian13 {
     /// Finds the root folder of Debian 13: at [`VARIABLE`], in the folder that `CARGO_TARGET_DIR`
     /// names, or in `target` of the working directory or of a folder above it. Returns `None` if
     /// none is complete.
-    #[must_use]
     pub fn find() -> Option<Self> {
         if let Some(path) = std::env::var_os(VARIABLE) {
             return Self::at(Path::new(&path));
@@ -61,27 +67,23 @@ impl Debian13 {
 
     /// Returns the root folder of Debian 13 at the path `root`, if that has the file
     /// [`PACKAGES_FILE`].
-    #[must_use]
     pub fn at(root: &Path) -> Option<Self> {
         root.join(PACKAGES_FILE).exists().then(|| Self { root: root.to_owned() })
     }
 
     /// Returns the path of Debian 13's root folder.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Returns the path of a program in Debian 13's root folder, as the machine sees it; `None` if
     /// the folder lacks the program.
-    #[must_use]
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         let folders = ["usr/sbin", "usr/bin"].map(|folder| self.root.join(folder).join(name));
         folders.into_iter().find(|path| path.exists())
     }
 
     /// Returns the version that the program `name` of Debian 13 prints; empty if it does not run.
-    #[must_use]
     pub fn version(&self, name: &str) -> String {
         let root = self.root.to_string_lossy();
         let output = CommandLine::new("chroot").args([&*root, name, "-v"]).to_command().output();
@@ -92,7 +94,6 @@ impl Debian13 {
     /// Returns the command that runs the program `name` with Debian 13's folder as its root folder,
     /// in which the folder `own` is mounted at [`LEASES`], [`SOCKETS`] and [`LOGS`]. Only root may
     /// run it. The started process executes the program, which keeps its process ID.
-    #[must_use]
     pub fn command(&self, own: &Path, name: &str) -> CommandLine {
         let root = self.root.to_string_lossy();
         let own = own.to_string_lossy();

@@ -12,6 +12,9 @@ pub struct TestbedError {
     cause: String,
 }
 
+/// Result of an operation of a testbed.
+pub(crate) type TestbedResult<T> = Result<T, TestbedError>;
+
 impl TestbedError {
     /// Makes the error "`tried`: `came_of_it`", both without a full stop.
     pub fn new(tried: impl Into<String>, came_of_it: impl fmt::Display) -> Self {

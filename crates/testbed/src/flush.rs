@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 
 /// Number of bytes that a lease takes in a log, approximately.
 const APPEND_BYTES: usize = 512;
@@ -18,7 +18,7 @@ const APPEND_BYTES: usize = 512;
 ///
 /// # Errors
 /// The file cannot be made, written or flushed.
-pub fn measure(folder: &Path, count: usize) -> Result<Vec<Duration>, TestbedError> {
+pub fn measure(folder: &Path, count: usize) -> TestbedResult<Vec<Duration>> {
     let path = folder.join(format!("flush-{}", std::process::id()));
     let measured = append(&path, count);
     let _ = fs::remove_file(&path);

@@ -3,7 +3,7 @@
 //! never touches any other.
 
 use crate::command::CommandLine;
-use crate::error::TestbedError;
+use crate::error::TestbedResult;
 use crate::registry::ip;
 
 /// Letters in the names of the lab's network namespaces for further servers, each of which has a
@@ -12,14 +12,12 @@ pub const FURTHER_SIDES: [char; 10] = ['g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', '
 
 /// Returns the name of the lab's network namespace of `side` (`'s'`, `'c'` or a letter of
 /// [`FURTHER_SIDES`]) of the run of process `pid`.
-#[must_use]
 pub fn namespace_name(pid: u32, side: char) -> String {
     format!("gwt{pid:x}{side}")
 }
 
 /// Returns the process ID in the name of one of the lab's own network namespaces; `None` for any
 /// other name.
-#[must_use]
 pub fn owner(name: &str) -> Option<u32> {
     let side = name.chars().last()?;
     let digits = name.strip_prefix("gwt")?.strip_suffix(side)?;
@@ -30,7 +28,6 @@ pub fn owner(name: &str) -> Option<u32> {
 
 /// Returns the names of all network namespaces of the machine, the lab's and others'; empty if `ip`
 /// is missing.
-#[must_use]
 pub fn list() -> Vec<String> {
     let listing = ip().args(["netns", "list"]).run().unwrap_or_default();
     listing.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
@@ -40,7 +37,7 @@ pub fn list() -> Vec<String> {
 ///
 /// # Errors
 /// `ip` is missing, or the kernel refuses.
-pub fn create(name: &str) -> Result<(), TestbedError> {
+pub fn create(name: &str) -> TestbedResult<()> {
     ip().args(["netns", "add", name]).run().map(drop)
 }
 
@@ -49,7 +46,7 @@ pub fn create(name: &str) -> Result<(), TestbedError> {
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn remove(name: &str) -> Result<(), TestbedError> {
+pub fn remove(name: &str) -> TestbedResult<()> {
     assert!(owner(name).is_some(), "only our own namespaces are removed, not {name}");
     let pids = ip().args(["netns", "pids", name]).run().unwrap_or_default();
     let pids: Vec<&str> = pids.split_whitespace().collect();

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
 use crate::command::CommandLine;
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 use crate::registry::user_id;
 
 /// Number of Debian's user `nobody` and group `nogroup`.
@@ -27,7 +27,6 @@ pub fn unprivileged(command: CommandLine) -> CommandLine {
 
 /// Returns true if the user `nobody` can reach the contents of `folder`, and always if the caller
 /// is not root, because programs then run as the caller.
-#[must_use]
 pub fn can_reach(folder: &Path) -> bool {
     let is_open = |folder: &Path| {
         fs::metadata(folder).is_ok_and(|metadata| metadata.permissions().mode() & 0o001 != 0)
@@ -40,7 +39,7 @@ pub fn can_reach(folder: &Path) -> bool {
 ///
 /// # Errors
 /// It does not exist, or is not the caller's.
-pub fn give_away(path: &Path) -> Result<(), TestbedError> {
+pub fn give_away(path: &Path) -> TestbedResult<()> {
     if user_id() != 0 {
         return Ok(());
     }

@@ -8,13 +8,11 @@ use counters::{
 
 /// Returns the text of the file `path` of `/proc` or `/sys`; empty if the file does not exist (a
 /// process that has ended).
-#[must_use]
 pub fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
 /// Returns the kernel's data about process `pid`; `None` if the process does not exist.
-#[must_use]
 pub fn process_stat(pid: u32) -> Option<ProcessStat> {
     parse_process_stat(&read(format!("/proc/{pid}/stat")))
 }
@@ -33,7 +31,6 @@ pub(crate) fn group_exists(group: u32) -> bool {
 ///
 /// The kernel's tables tell. A socket that is bound to find out would be inherited by each program
 /// that another thread starts at that moment, and would keep the port until that program runs.
-#[must_use]
 pub fn is_port_taken(port: u16) -> bool {
     ["udp", "udp6", "tcp", "tcp6"].iter().any(|name| {
         let table = read(format!("/proc/thread-self/net/{name}"));
@@ -43,20 +40,17 @@ pub fn is_port_taken(port: u16) -> bool {
 
 /// Returns the local port in `row`, a line of the kernel's tables of sockets such as
 /// `/proc/net/udp`.
-#[must_use]
 pub fn local_port(row: &str) -> Option<u16> {
     let (_, port) = row.split_whitespace().nth(1)?.rsplit_once(':')?;
     u16::from_str_radix(port, 16).ok()
 }
 
 /// Returns the number of the machine's processes.
-#[must_use]
 pub fn process_count() -> u64 {
     processes().len() as u64
 }
 
 /// Returns the numbers of all processes of the machine, ascending.
-#[must_use]
 pub fn processes() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
@@ -68,7 +62,6 @@ pub fn processes() -> Vec<u32> {
 /// Returns the time that each thread of process `pid` has waited for a processor so far
 /// (`/proc/PID/task/TID/schedstat`): thread number and nanoseconds. Empty if the kernel does not
 /// count it.
-#[must_use]
 pub fn thread_waits_ns(pid: u32) -> Vec<(u32, u64)> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let wait = |entry: std::fs::DirEntry| {
@@ -83,7 +76,6 @@ pub fn thread_waits_ns(pid: u32) -> Vec<(u32, u64)> {
 ///
 /// The times of its threads are exact, but lack ended threads; the time of the process has all, in
 /// steps of the clock's ticks. The larger one is more accurate.
-#[must_use]
 pub fn processor_ns(pid: u32) -> u64 {
     let run_ns = |thread: u32| {
         parse_process_run_ns(&read(format!("/proc/{pid}/task/{thread}/schedstat"))).unwrap_or(0)
@@ -95,7 +87,6 @@ pub fn processor_ns(pid: u32) -> u64 {
 
 /// Returns the numbers of the threads of process `pid`, even if the kernel does not count their
 /// times.
-#[must_use]
 pub fn threads(pid: u32) -> Vec<u32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
@@ -103,7 +94,6 @@ pub fn threads(pid: u32) -> Vec<u32> {
 }
 
 /// Returns the numbers of process `pid` and of all its descendants.
-#[must_use]
 pub fn process_tree(pid: u32) -> Vec<u32> {
     let mut tree = vec![pid];
     let mut next = 0;

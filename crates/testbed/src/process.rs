@@ -11,7 +11,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::command::CommandLine;
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 use crate::topology::allowed_cpus;
 
 /// Interval at which a waiting loop checks if a child process has ended.
@@ -38,7 +38,7 @@ impl ChildProcess {
     ///
     /// # Errors
     /// The files cannot be created, or the program cannot be started.
-    pub fn start(command: &CommandLine, name: &str, folder: &Path) -> Result<Self, TestbedError> {
+    pub fn start(command: &CommandLine, name: &str, folder: &Path) -> TestbedResult<Self> {
         Self::start_with(command, name, folder, Stdio::null())
     }
 
@@ -48,11 +48,7 @@ impl ChildProcess {
     ///
     /// # Errors
     /// As for [`ChildProcess::start`].
-    pub fn start_held(
-        command: &CommandLine,
-        name: &str,
-        folder: &Path,
-    ) -> Result<Self, TestbedError> {
+    pub fn start_held(command: &CommandLine, name: &str, folder: &Path) -> TestbedResult<Self> {
         let mut started = Self::start_with(command, name, folder, Stdio::piped())?;
         started.ends_with_stdin = true;
         Ok(started)
@@ -63,7 +59,7 @@ impl ChildProcess {
         name: &str,
         folder: &Path,
         input: Stdio,
-    ) -> Result<Self, TestbedError> {
+    ) -> TestbedResult<Self> {
         let create = |suffix: &str| {
             let path = folder.join(format!("{name}.{suffix}"));
             File::create(&path)
@@ -80,13 +76,11 @@ impl ChildProcess {
     }
 
     /// Returns the process ID of the child, which is also that of its process group.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Returns the name that the child got at its start.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -149,7 +143,6 @@ impl ChildProcess {
     }
 
     /// Returns the last `lines` lines of the child's standard error, for a message.
-    #[must_use]
     pub fn last_error_lines(&self, lines: usize) -> String {
         let text = std::fs::read(&self.stderr).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -192,7 +185,6 @@ fn spawn(command: Command) -> io::Result<Child> {
 }
 
 /// Describes an exit status as "exited with code 3" or "was killed by signal 9".
-#[must_use]
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exited with code {code}"),
@@ -221,13 +213,13 @@ pub struct PinnedSelf {
 ///
 /// # Errors
 /// `taskset` is missing or refuses.
-pub fn pin_self(cpu: usize) -> Result<PinnedSelf, TestbedError> {
+pub fn pin_self(cpu: usize) -> TestbedResult<PinnedSelf> {
     let before = allowed_cpus();
     pin_threads(&[cpu])?;
     Ok(PinnedSelf { previous_cpus: before })
 }
 
-fn pin_threads(cpus: &[usize]) -> Result<(), TestbedError> {
+fn pin_threads(cpus: &[usize]) -> TestbedResult<()> {
     let list = cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     let pid = std::process::id().to_string();
     CommandLine::new("taskset").args(["-acp", &list, &pid]).run().map(drop)

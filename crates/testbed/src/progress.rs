@@ -22,7 +22,6 @@ pub struct TestProgress {
 impl TestProgress {
     /// Returns the progress of a test with `total` cases. It writes nothing unless
     /// [`PROGRESS_FILE`] is set.
-    #[must_use]
     pub fn new(total: u64) -> Self {
         Self { file: std::env::var_os(PROGRESS_FILE).map(PathBuf::from), total, last_written: None }
     }

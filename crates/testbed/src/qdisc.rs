@@ -2,7 +2,7 @@
 //! own namespaces. The callers read the JSON that `tc` prints.
 
 use crate::command::{CommandLine, require_program};
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 
 /// Returns the command `tc` in the network namespace `namespace`.
 fn tc(namespace: &str) -> CommandLine {
@@ -15,7 +15,7 @@ fn tc(namespace: &str) -> CommandLine {
 ///
 /// # Errors
 /// `tc` or `unshare` is missing.
-pub fn missing_reason(words: &[&str]) -> Result<Option<String>, TestbedError> {
+pub fn missing_reason(words: &[&str]) -> TestbedResult<Option<String>> {
     require_program("tc", "iproute2")?;
     require_program("unshare", "util-linux")?;
     let tried = CommandLine::new("unshare")
@@ -36,7 +36,7 @@ pub fn missing_reason(words: &[&str]) -> Result<Option<String>, TestbedError> {
 ///
 /// # Errors
 /// `tc` is missing or refuses.
-pub fn set(namespace: &str, interface: &str, words: Option<&[&str]>) -> Result<(), TestbedError> {
+pub fn set(namespace: &str, interface: &str, words: Option<&[&str]>) -> TestbedResult<()> {
     let Some(words) = words else {
         // There may be nothing to remove.
         return match tc(namespace).args(["qdisc", "del", "dev", interface, "root"]).run() {
@@ -60,6 +60,6 @@ fn is_default(error: &TestbedError) -> bool {
 ///
 /// # Errors
 /// `tc` is missing or refuses.
-pub fn show(namespace: &str, interface: &str) -> Result<String, TestbedError> {
+pub fn show(namespace: &str, interface: &str) -> TestbedResult<String> {
     tc(namespace).args(["-s", "-j", "qdisc", "show", "dev", interface]).run()
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 use crate::registry::RegisteredRun;
 
 /// Mount point of the kernel's hierarchies of control groups.
@@ -30,11 +30,7 @@ impl Quota {
     ///
     /// # Errors
     /// There is no such hierarchy, or no permission to use it.
-    pub fn create(
-        run: &mut RegisteredRun,
-        number: usize,
-        share: f64,
-    ) -> Result<Self, TestbedError> {
+    pub fn create(run: &mut RegisteredRun, number: usize, share: f64) -> TestbedResult<Self> {
         let quota_us = (f64::from(PERIOD_US) * share).ceil() as u32;
         let name = format!("godwit-{}-{number}", std::process::id());
         let unified = Path::new(MOUNT);
@@ -65,7 +61,7 @@ impl Quota {
     ///
     /// # Errors
     /// It has ended, or the kernel refuses.
-    pub fn add_process(&self, pid: u32) -> Result<(), TestbedError> {
+    pub fn add_process(&self, pid: u32) -> TestbedResult<()> {
         let file = self.folder.join("cgroup.procs");
         fs::write(&file, pid.to_string())
             .map_err(|e| TestbedError::new(format!("cannot write {}", file.display()), e))

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::command::CommandLine;
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 use crate::namespace;
 use crate::process::signal_group;
 use crate::quota;
@@ -70,7 +70,7 @@ impl Registry {
     ///
     /// # Errors
     /// The folder cannot be created.
-    pub fn open() -> Result<Self, TestbedError> {
+    pub fn open() -> TestbedResult<Self> {
         Self::at(Self::users_folder())
     }
 
@@ -89,7 +89,7 @@ impl Registry {
     ///
     /// # Errors
     /// The folder cannot be created.
-    pub fn at(folder: PathBuf) -> Result<Self, TestbedError> {
+    pub fn at(folder: PathBuf) -> TestbedResult<Self> {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -109,7 +109,7 @@ impl Registry {
     ///
     /// # Errors
     /// The file cannot be written, or this process has registered already.
-    pub fn begin(&self) -> Result<RegisteredRun, TestbedError> {
+    pub fn begin(&self) -> TestbedResult<RegisteredRun> {
         let path = self.folder.join(format!("{}.run", std::process::id()));
         let _guard = self.lock()?;
         let file = open_file(&path)?;
@@ -124,7 +124,7 @@ impl Registry {
     ///
     /// # Errors
     /// The register itself cannot be read. The result names resources that cannot be removed.
-    pub fn clean(&self) -> Result<CleaningResult, TestbedError> {
+    pub fn clean(&self) -> TestbedResult<CleaningResult> {
         let _guard = self.lock()?;
         let mut cleaned = CleaningResult::default();
         for (pid, path) in self.run_files()? {
@@ -172,7 +172,7 @@ impl Registry {
     ///
     /// # Errors
     /// The value cannot be read or written.
-    pub fn raise_backlog(&self, wanted: u32) -> Result<(), TestbedError> {
+    pub fn raise_backlog(&self, wanted: u32) -> TestbedResult<()> {
         let _guard = self.lock()?;
         if !self.backlog_setting.exists() {
             return Ok(());
@@ -212,14 +212,14 @@ impl Registry {
         }
     }
 
-    fn read_backlog(&self) -> Result<u32, TestbedError> {
+    fn read_backlog(&self) -> TestbedResult<u32> {
         let path = &self.backlog_setting;
         let failed = || format!("cannot read {}", path.display());
         let text = fs::read_to_string(path).map_err(|e| TestbedError::new(failed(), e))?;
         text.trim().parse().map_err(|e| TestbedError::new(failed(), e))
     }
 
-    fn write_backlog(&self, packets: u32) -> Result<(), TestbedError> {
+    fn write_backlog(&self, packets: u32) -> TestbedResult<()> {
         let path = &self.backlog_setting;
         fs::write(path, packets.to_string())
             .map_err(|e| TestbedError::new(format!("cannot write {}", path.display()), e))
@@ -230,7 +230,7 @@ impl Registry {
     }
 
     /// Returns the register's files of runs with the runs' process IDs, in order.
-    fn run_files(&self) -> Result<Vec<(u32, PathBuf)>, TestbedError> {
+    fn run_files(&self) -> TestbedResult<Vec<(u32, PathBuf)>> {
         let entries = fs::read_dir(&self.folder)
             .map_err(|e| TestbedError::new(format!("cannot read {}", self.folder.display()), e))?;
         let mut files: Vec<(u32, PathBuf)> = entries
@@ -245,7 +245,7 @@ impl Registry {
 
     /// Takes the register's lock, which a run holds while it begins or ends, so that two runs see
     /// each other.
-    fn lock(&self) -> Result<File, TestbedError> {
+    fn lock(&self) -> TestbedResult<File> {
         let path = self.folder.join("lock");
         let file = open_file(&path)?;
         file.lock().map_err(|e| TestbedError::new(format!("cannot lock {}", path.display()), e))?;
@@ -273,7 +273,7 @@ impl RegisteredRun {
     ///
     /// # Errors
     /// The register cannot be written.
-    pub fn register_namespace(&mut self, name: &str) -> Result<(), TestbedError> {
+    pub fn register_namespace(&mut self, name: &str) -> TestbedResult<()> {
         self.register(CreatedResource::Namespace(name.to_owned()))
     }
 
@@ -281,7 +281,7 @@ impl RegisteredRun {
     ///
     /// # Errors
     /// The register cannot be written.
-    pub fn register_folder(&mut self, path: &Path) -> Result<(), TestbedError> {
+    pub fn register_folder(&mut self, path: &Path) -> TestbedResult<()> {
         self.register(CreatedResource::Folder(path.to_owned()))
     }
 
@@ -289,7 +289,7 @@ impl RegisteredRun {
     ///
     /// # Errors
     /// The register cannot be written.
-    pub(crate) fn register_quota(&mut self, folder: &Path) -> Result<(), TestbedError> {
+    pub(crate) fn register_quota(&mut self, folder: &Path) -> TestbedResult<()> {
         self.register(CreatedResource::Quota(folder.to_owned()))
     }
 
@@ -297,7 +297,7 @@ impl RegisteredRun {
     ///
     /// # Errors
     /// The register cannot be written.
-    pub fn register_group(&mut self, leader: u32) -> Result<(), TestbedError> {
+    pub fn register_group(&mut self, leader: u32) -> TestbedResult<()> {
         let started = crate::proc::process_stat(leader).map_or(0, |stat| stat.started_ticks);
         self.register(CreatedResource::Group(leader, started))
     }
@@ -310,12 +310,11 @@ impl RegisteredRun {
     }
 
     /// Returns the register that contains this run.
-    #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    fn register(&mut self, thing: CreatedResource) -> Result<(), TestbedError> {
+    fn register(&mut self, thing: CreatedResource) -> TestbedResult<()> {
         writeln!(self.file, "{}", thing.line())
             .map_err(|e| TestbedError::new(format!("cannot write {}", self.path.display()), e))?;
         self.resources.push(thing);
@@ -458,7 +457,6 @@ fn remove_group(folder: &Path) -> std::io::Result<()> {
 }
 
 /// Returns the number of the user that runs this process.
-#[must_use]
 pub fn user_id() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |m| m.uid())
 }
@@ -467,7 +465,7 @@ fn is_alive(run_file: &Path) -> bool {
     File::open(run_file).is_ok_and(|file| file.try_lock().is_err())
 }
 
-fn open_file(path: &Path) -> Result<File, TestbedError> {
+fn open_file(path: &Path) -> TestbedResult<File> {
     OpenOptions::new()
         .read(true)
         .write(true)

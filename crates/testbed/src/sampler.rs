@@ -135,7 +135,6 @@ impl Drop for Sampler {
 
 /// Reads the machine's counters at this moment: those of `targets`, and the times of the processors
 /// in `cpus`, or of all if `cpus` is empty. The time counts from `origin`.
-#[must_use]
 pub fn read(origin: Instant, cpus: &[usize], targets: &[SamplerTarget]) -> MachineReading {
     let mut times = parse_stat(&proc::read("/proc/stat")).cpus;
     if !cpus.is_empty() {

@@ -3,11 +3,10 @@
 
 use std::net::IpAddr;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::command::{CommandLine, require_program};
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 use crate::namespace;
 use crate::proc;
 use crate::registry::{RegisteredRun, ip};
@@ -86,7 +85,7 @@ impl MeasurementTopology {
     pub fn namespaces(
         run: &mut RegisteredRun,
         settings: &NamespaceSettings,
-    ) -> Result<Self, TestbedError> {
+    ) -> TestbedResult<Self> {
         require_program("ip", "iproute2")?;
         let pid = std::process::id();
         let (server, client) =
@@ -136,7 +135,7 @@ impl MeasurementTopology {
         run: &mut RegisteredRun,
         number: usize,
         settings: &NamespaceSettings,
-    ) -> Result<Self, TestbedError> {
+    ) -> TestbedResult<Self> {
         let wanted = "no network namespace for another server";
         let Self::Namespaces { client, .. } = self else {
             return Err(TestbedError::new(wanted, "servers on loopback have no namespaces"));
@@ -203,7 +202,6 @@ impl MeasurementTopology {
 
     /// Returns the name of the network namespace of `side`; `None` on loopback and on the machine's
     /// own network.
-    #[must_use]
     pub fn namespace(&self, side: TopologySide) -> Option<&str> {
         match (self, side) {
             (Self::Loopback | Self::Network { .. }, _) => None,
@@ -213,7 +211,6 @@ impl MeasurementTopology {
     }
 
     /// Returns the name of the interface that carries the packets on `side`.
-    #[must_use]
     pub fn interface(&self, side: TopologySide) -> &str {
         match (self, side) {
             (Self::Loopback, _) => "lo",
@@ -221,12 +218,6 @@ impl MeasurementTopology {
             (Self::Namespaces { .. }, TopologySide::Server) => INTERFACE,
             (Self::Namespaces { client_interface, .. }, TopologySide::Client) => client_interface,
         }
-    }
-
-    /// Returns the folder below `/proc` that shows the network namespace of process `pid`.
-    #[must_use]
-    pub fn network_folder(pid: u32) -> PathBuf {
-        PathBuf::from(format!("/proc/{pid}/net"))
     }
 }
 
@@ -239,7 +230,7 @@ struct VethEnd<'a> {
 }
 
 impl VethEnd<'_> {
-    fn set_up(&self, prefix: u8, cpu: usize, peer: &VethEnd<'_>) -> Result<(), TestbedError> {
+    fn set_up(&self, prefix: u8, cpu: usize, peer: &VethEnd<'_>) -> TestbedResult<()> {
         let interface = self.interface;
         let ip_in = |words: &[&str]| ip().args(["-n", self.name]).args(words.iter().copied()).run();
         let is_v6 = self.addresses.iter().chain(peer.addresses).any(IpAddr::is_ipv6);
@@ -296,7 +287,7 @@ const fn whole_length(address: IpAddr) -> u8 {
 /// # Errors
 ///
 /// Fails when all ports were returned before.
-pub fn free_port(address: IpAddr) -> Result<u16, TestbedError> {
+pub fn free_port(address: IpAddr) -> TestbedResult<u16> {
     static CHECKED_PORTS: AtomicU32 = AtomicU32::new(0);
     let count = u32::from(PORTS.end - PORTS.start);
     // Processes that run side by side begin elsewhere.
@@ -315,7 +306,6 @@ pub fn free_port(address: IpAddr) -> Result<u16, TestbedError> {
 }
 
 /// Returns the numbers of the processors that this process may run on, from `/proc/self/status`.
-#[must_use]
 pub fn allowed_cpus() -> Vec<usize> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));

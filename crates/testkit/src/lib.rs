@@ -66,7 +66,6 @@ impl TempFolder {
     }
 
     /// Returns the path of the folder.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -146,7 +145,6 @@ pub fn require(tools: &[&str]) -> bool {
 
 /// Returns the path of the program `tool` in the folders of `PATH`, `/usr/sbin` and `/sbin`; `None`
 /// if it is not installed.
-#[must_use]
 pub fn find_tool(tool: &str) -> Option<PathBuf> {
     let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     folders.split(':').map(|folder| Path::new(folder).join(tool)).find(|path| path.exists())
@@ -163,7 +161,6 @@ pub fn is_root() -> bool {
 }
 
 /// Returns true if the user of this process is root, without skipping the test.
-#[must_use]
 pub fn is_user_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dhcp_lease::v4::{Lease, V4};
 use dhcp_store::database::{
     DatabaseError, Flush, KeyOctets, LeaseDatabaseConnection, RoundChanges, SharedLeaseFamily,
@@ -332,7 +332,6 @@ pub struct FlushDurationSummary {
 
 impl FlushDurationSummary {
     /// Computes the summary from the durations of flushes, in microseconds.
-    #[must_use]
     pub fn from_durations(times_us: &[f64]) -> Self {
         Self {
             count: times_us.len() as u32,
@@ -345,7 +344,7 @@ impl FlushDurationSummary {
 
 /// Appends to a file in `folder` and flushes the file, several times; returns the duration of each
 /// flush, in microseconds, `delay` included.
-pub(crate) fn probe(folder: &Path, delay: Duration) -> Result<Vec<f64>, ToolError> {
+pub(crate) fn probe(folder: &Path, delay: Duration) -> ToolResult<Vec<f64>> {
     let path = folder.join("flush-probe");
     let failed = |error: io::Error| ToolError::failed(format!("flush {}", path.display()), error);
     let storage = CountedStorage::new(Arc::default(), delay);

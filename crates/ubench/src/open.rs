@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dhcp_lease::MemoryStore;
 use dhcp_lease::v4::V4;
 use dhcp_store::database::{
@@ -52,7 +52,7 @@ pub(crate) fn open(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,
     counts: &Arc<StoreWriteCounters>,
-) -> Result<Opened, ToolError> {
+) -> ToolResult<Opened> {
     if subject.tables == Tables::Ubench2012 {
         return plain::open(subject, environment, counts).map(Opened::Plain);
     }
@@ -88,7 +88,7 @@ fn memfile(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,
     counts: &Arc<StoreWriteCounters>,
-) -> Result<Opened, ToolError> {
+) -> ToolResult<Opened> {
     let path = match environment.file {
         Some(path) => path.to_owned(),
         None => environment.folder.join("leases4.csv"),
@@ -119,7 +119,7 @@ fn database(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,
     counts: &Arc<StoreWriteCounters>,
-) -> Result<Opened, ToolError> {
+) -> ToolResult<Opened> {
     let settings = match environment.server {
         Some(server) => server.settings(subject)?,
         None => sqlite(subject, environment)?,
@@ -150,7 +150,7 @@ fn database(
 fn sqlite(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,
-) -> Result<sql::SqlSettings, ToolError> {
+) -> ToolResult<sql::SqlSettings> {
     let path = match environment.file {
         Some(path) => path.to_owned(),
         None => environment.folder.join("leases.sqlite"),
@@ -171,7 +171,7 @@ impl Opened {
         step: WorkloadStep,
         numbers: &[u32],
         tally: &mut StepRunResult,
-    ) -> Result<(), ToolError> {
+    ) -> ToolResult<()> {
         match self {
             Self::Memory(path) => path.step(step, numbers, tally),
             Self::Memfile(path, thread) => {
@@ -194,7 +194,7 @@ impl Opened {
     }
 
     /// Writes the rows that are still waiting, and closes the store.
-    pub(crate) fn close(self) -> Result<(), ToolError> {
+    pub(crate) fn close(self) -> ToolResult<()> {
         match self {
             Self::Memory(_) => Ok(()),
             Self::Memfile(path, thread) => {

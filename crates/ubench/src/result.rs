@@ -151,7 +151,6 @@ pub struct GroupCommit {
 
 impl StepResult {
     /// Computes the result of a step from its raw figures.
-    #[must_use]
     pub fn new(
         step: WorkloadStep,
         operations: u64,
@@ -168,13 +167,11 @@ impl StepResult {
     }
 
     /// Returns the time of the step in all runs, in seconds.
-    #[must_use]
     pub fn total_s(&self) -> f64 {
         self.seconds.iter().sum()
     }
 
     /// Returns the mean time of the step in a run, in seconds.
-    #[must_use]
     pub fn mean_s(&self) -> f64 {
         self.total_s() / self.seconds.len().max(1) as f64
     }
@@ -187,7 +184,6 @@ fn rate(count: f64, seconds: f64) -> f64 {
 }
 
 /// Returns the honest average of `steps`: their operations divided by their time, per second.
-#[must_use]
 pub fn honest_average(steps: &[&StepResult]) -> f64 {
     let operations: f64 =
         steps.iter().map(|step| step.operations as f64 * step.seconds.len() as f64).sum();
@@ -195,20 +191,17 @@ pub fn honest_average(steps: &[&StepResult]) -> f64 {
 }
 
 /// Returns the arithmetic mean of the rates of `steps`, per second.
-#[must_use]
 pub fn mean_of_rates(steps: &[&StepResult]) -> f64 {
     steps.iter().map(|step| step.per_s).sum::<f64>() / steps.len().max(1) as f64
 }
 
 impl SubjectResult {
     /// Returns the result of `step`; `None` if the benchmark did not run it on this subject.
-    #[must_use]
     pub fn step(&self, step: WorkloadStep) -> Option<&StepResult> {
         self.steps.iter().find(|result| result.step == step)
     }
 
     /// Returns the results of those of `steps` that the benchmark ran on this subject.
-    #[must_use]
     pub fn steps_of(&self, steps: &[WorkloadStep]) -> Vec<&StepResult> {
         steps.iter().filter_map(|&step| self.step(step)).collect()
     }
@@ -231,7 +224,6 @@ impl SubjectResult {
 
 /// Returns the gain by group commit for each store with Kea's tables for which `rows` has the
 /// necessary results.
-#[must_use]
 pub fn group_commit(rows: &[SubjectResult]) -> Vec<GroupCommit> {
     let find = |backend, mode, concurrency| {
         rows.iter().find(|row| {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{Histogram, ToolError};
+use base::{Histogram, ToolError, ToolResult};
 use netio::Clock;
 
 use crate::flush::{self, FlushDurationSummary, StoreWriteCounters};
@@ -74,7 +74,7 @@ pub enum UbenchEvent<'t> {
 struct MeasurementFolder(PathBuf);
 
 impl MeasurementFolder {
-    fn new(parent: &Path) -> Result<Self, ToolError> {
+    fn new(parent: &Path) -> ToolResult<Self> {
         let path = parent.join(format!("godwit-ubench-{}", std::process::id()));
         let failed = |error| ToolError::failed(format!("make {}", path.display()), error);
         std::fs::create_dir_all(parent).map_err(failed)?;
@@ -113,7 +113,7 @@ struct StepRuns {
 pub fn measure(
     request: &UbenchParameters,
     tell: &mut dyn FnMut(UbenchEvent<'_>),
-) -> Result<UbenchReport, ToolError> {
+) -> ToolResult<UbenchReport> {
     request.subjects.iter().try_for_each(BenchmarkSubject::check)?;
     if let Some(file) = request.file.as_ref().filter(|file| file.exists()) {
         return Err(ToolError::usage(format!("{} already exists", file.display())));
@@ -166,7 +166,7 @@ fn servers(
     request: &UbenchParameters,
     tell: &mut dyn FnMut(UbenchEvent<'_>),
     notes: &mut Vec<String>,
-) -> Result<Vec<(SubjectBackend, DatabaseServer)>, ToolError> {
+) -> ToolResult<Vec<(SubjectBackend, DatabaseServer)>> {
     let mut servers = Vec::new();
     for backend in [SubjectBackend::Mysql, SubjectBackend::Pgsql] {
         if !request.subjects.iter().any(|subject| subject.backend == backend) {
@@ -259,7 +259,7 @@ impl SubjectMeasurement {
         folder: &Path,
         server: Option<&DatabaseServer>,
         tell: &mut dyn FnMut(UbenchEvent<'_>),
-    ) -> Result<(), ToolError> {
+    ) -> ToolResult<()> {
         let is_warm_up = run == 0;
         let records = if is_warm_up { self.records.div_ceil(WARM_UP_PART) } else { self.records };
         let own = folder.join("run");

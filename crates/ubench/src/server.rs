@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dhcp_store::sql::{self, Schema};
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -37,7 +37,7 @@ pub(crate) struct DatabaseServer {
 
 impl DatabaseServer {
     /// Starts a private database server of the kind `backend`.
-    pub(crate) fn start(backend: SubjectBackend) -> Result<Self, ToolError> {
+    pub(crate) fn start(backend: SubjectBackend) -> ToolResult<Self> {
         let engine = engine(backend);
         let server =
             private::PrivateDatabase::start(engine, private::PrivateDatabaseSettings::default())
@@ -70,7 +70,7 @@ impl DatabaseServer {
     pub(crate) fn use_existing(
         backend: SubjectBackend,
         user_server: &UserServer,
-    ) -> Result<Self, ToolError> {
+    ) -> ToolResult<Self> {
         let settings = user_server.settings.clone();
         let mut server = Self { backend, settings, private: None, initial_flush_setting: None };
         if backend == SubjectBackend::Mysql {
@@ -82,7 +82,7 @@ impl DatabaseServer {
     }
 
     /// Returns the version that the database server reports.
-    pub(crate) fn version(&self) -> Result<String, ToolError> {
+    pub(crate) fn version(&self) -> ToolResult<String> {
         let query = match self.backend {
             SubjectBackend::Mysql => "SELECT VERSION()",
             _ => "SHOW server_version",
@@ -97,7 +97,7 @@ impl DatabaseServer {
         }
     }
 
-    fn make(&self) -> Result<(), ToolError> {
+    fn make(&self) -> ToolResult<()> {
         for tables in [Tables::Kea, Tables::Ubench2012] {
             self.run("", &format!("CREATE DATABASE {}", self.name(tables)))?;
         }
@@ -108,10 +108,7 @@ impl DatabaseServer {
 
     /// Returns the settings to reach Kea's tables, after setting the database server to the safety
     /// of changes that `subject` requires.
-    pub(crate) fn settings(
-        &self,
-        subject: &BenchmarkSubject,
-    ) -> Result<sql::SqlSettings, ToolError> {
+    pub(crate) fn settings(&self, subject: &BenchmarkSubject) -> ToolResult<sql::SqlSettings> {
         self.set(subject)?;
         Ok(sql::SqlSettings { name: self.name(Tables::Kea), ..self.settings.clone() })
     }
@@ -121,14 +118,14 @@ impl DatabaseServer {
     pub(crate) fn plain_settings(
         &self,
         subject: &BenchmarkSubject,
-    ) -> Result<sql::SqlSettings, ToolError> {
+    ) -> ToolResult<sql::SqlSettings> {
         if self.backend == SubjectBackend::Mysql {
             self.set(subject)?;
         }
         Ok(sql::SqlSettings { name: self.name(Tables::Ubench2012), ..self.settings.clone() })
     }
 
-    fn set(&self, subject: &BenchmarkSubject) -> Result<(), ToolError> {
+    fn set(&self, subject: &BenchmarkSubject) -> ToolResult<()> {
         if self.backend == SubjectBackend::Mysql {
             let level = match subject.mode {
                 ChangeSafety::Sync => 1,
@@ -188,7 +185,7 @@ impl DatabaseServer {
     }
 
     /// Executes `statement` on the database `name`; on no database if `name` is empty.
-    fn run(&self, name: &str, statement: &str) -> Result<(), ToolError> {
+    fn run(&self, name: &str, statement: &str) -> ToolResult<()> {
         let settings = match name {
             "" => self.maintenance(),
             name => sql::SqlSettings { name: name.to_owned(), ..self.settings.clone() },
@@ -201,7 +198,7 @@ impl DatabaseServer {
         }
     }
 
-    fn value(&self, query: &str) -> Result<Option<String>, ToolError> {
+    fn value(&self, query: &str) -> ToolResult<Option<String>> {
         let settings = self.maintenance();
         match self.backend {
             SubjectBackend::Mysql => Conn::new(mysql_options(&settings))

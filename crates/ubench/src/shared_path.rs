@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{Now, ToolError};
+use base::{Now, ToolError, ToolResult};
 use dhcp_lease::contract::{Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys};
 use dhcp_lease::v4::{LeaseTerms, PoolSet, PoolSpec, V4};
 use dhcp_lease::{
@@ -83,6 +83,7 @@ impl Asker {
             hardware: self.hardware,
             client_id: self.client_id.as_ref().map(|octets| &octets[..]),
             match_client_id: true,
+            hardware_only_subnets: &[],
         }
     }
 }
@@ -126,7 +127,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         step: WorkloadStep,
         numbers: &[u32],
         tally: &mut StepRunResult,
-    ) -> Result<(), ToolError> {
+    ) -> ToolResult<()> {
         let first_ns = Clock::mono_ns();
         let mut left = numbers.iter();
         while left.len() > 0 || !self.in_flight.is_empty() {
@@ -150,7 +151,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
 
     /// Waits until the oldest operation in flight is done, and records all operations that are
     /// done.
-    fn finish(&mut self, tally: &mut StepRunResult) -> Result<(), ToolError> {
+    fn finish(&mut self, tally: &mut StepRunResult) -> ToolResult<()> {
         let Some(oldest) = self.in_flight.front() else { return Ok(()) };
         let awaited = oldest.epoch;
         self.wait(awaited)?;
@@ -162,7 +163,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         Ok(())
     }
 
-    fn wait(&self, epoch: u64) -> Result<(), ToolError> {
+    fn wait(&self, epoch: u64) -> ToolResult<()> {
         while self.store.settled_epoch() < epoch {
             if self.store.has_failed() {
                 return Err(ToolError::failed("write leases", "the store has failed"));
@@ -180,7 +181,7 @@ impl<S: LeaseStore<V4>> SharedPath<S> {
         step: WorkloadStep,
         number: u32,
         tally: &mut StepRunResult,
-    ) -> Result<u64, ToolError> {
+    ) -> ToolResult<u64> {
         let asker = Asker::for_step(step, number);
         let address = workload::address(number);
         let by_address =

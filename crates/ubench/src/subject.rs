@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
 
 base::recorded! {
@@ -25,13 +25,11 @@ base::recorded! {
 
 impl SubjectBackend {
     /// Returns true if the store runs in this process, without a server.
-    #[must_use]
     pub const fn is_embedded(self) -> bool {
         matches!(self, Self::Memory | Self::Memfile | Self::Sqlite)
     }
 
     /// Returns true if the store is a database with SQL.
-    #[must_use]
     pub const fn speaks_sql(self) -> bool {
         matches!(self, Self::Sqlite | Self::Mysql | Self::Pgsql)
     }
@@ -128,7 +126,6 @@ pub struct BenchmarkSubject {
 impl BenchmarkSubject {
     /// Returns the subject for `backend` as the DHCP server uses it: Kea's tables, one operation at
     /// a time.
-    #[must_use]
     pub fn kea(backend: SubjectBackend, mode: ChangeSafety) -> Self {
         Self {
             backend,
@@ -143,7 +140,6 @@ impl BenchmarkSubject {
     }
 
     /// Returns the subject for `backend` as `dhcp-ubench` of 2012 used it.
-    #[must_use]
     pub fn for_2012(backend: SubjectBackend, mode: ChangeSafety, is_compiled: bool) -> Self {
         Self {
             tables: Tables::Ubench2012,
@@ -153,7 +149,6 @@ impl BenchmarkSubject {
     }
 
     /// Returns the store's own name for the safety of this subject, such as `synchronous=FULL`.
-    #[must_use]
     pub fn setting(&self) -> &'static str {
         let is_transactional = self.engine.as_deref().is_none_or(is_transactional);
         match (self.backend, self.mode) {
@@ -183,7 +178,6 @@ impl BenchmarkSubject {
     }
 
     /// Returns the limit on operations in flight; each operation of a transaction counts as one.
-    #[must_use]
     pub fn window(&self) -> u32 {
         match self.sharing {
             TransactionSharing::Adaptive => self.concurrency,
@@ -196,7 +190,7 @@ impl BenchmarkSubject {
     /// # Errors
     ///
     /// Names the settings that exclude each other, and the reason.
-    pub fn check(&self) -> Result<(), ToolError> {
+    pub fn check(&self) -> ToolResult<()> {
         let refuse = |why: &str| Err(ToolError::usage(format!("{self}: {why}")));
         let is_2012 = self.tables == Tables::Ubench2012;
         if self.concurrency == 0 || self.sharing == TransactionSharing::Fixed(0) {

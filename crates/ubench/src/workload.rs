@@ -47,7 +47,6 @@ impl WorkloadStep {
     pub const CHANGES: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
 
     /// Returns true if the step only searches leases.
-    #[must_use]
     pub const fn is_search(self) -> bool {
         matches!(self, Self::Search | Self::SearchHardware | Self::SearchClientId)
     }

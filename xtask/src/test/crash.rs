@@ -24,6 +24,20 @@ pub(crate) const SUITES: LongSuites = LongSuites {
             tests: &["crash::acknowledged_dhcpv6_leases_survive_the_death_of_the_server"],
         },
         LongSuite {
+            name: "legal-log",
+            package: "godwit",
+            tests: &[
+                "crash::every_acknowledged_lease_has_its_line_in_the_legal_log_when_the_server_dies",
+            ],
+        },
+        LongSuite {
+            name: "dns-names",
+            package: "godwit",
+            tests: &[
+                "dns_updates::inside::a_server_that_is_killed_has_the_names_of_its_leases_in_the_end",
+            ],
+        },
+        LongSuite {
             name: "server-sqlite",
             package: "godwit",
             tests: &["crash::acknowledged_leases_in_sqlite_survive_the_death_of_the_server"],

@@ -1,4 +1,4 @@
-//! Root folder of Debian 13 with Kea 3, in which tests run servers by chroot(2): mmdebstrap makes
+//! Root folder of Debian 13 with Kea 3 and mdBook, which tests run by chroot(2): mmdebstrap makes
 //! it once in the build folder, in parallel with the build, and again when its packages change.
 
 use std::fs;
@@ -17,10 +17,10 @@ pub(crate) const FOLDER: &str = "debian-13";
 /// Name of the environment variable by which tests find Debian 13's root folder.
 pub(crate) const VARIABLE: &str = "GODWIT_DEBIAN_13";
 
-/// Names of the packages in Debian 13's root folder: Kea 3.0 from the backports, and the programs
-/// that it calls.
+/// Names of the packages in Debian 13's root folder: Kea 3.0 from the backports, the programs that
+/// it calls, and mdBook, which Debian 12 does not have.
 const PACKAGES: &str = "kea-dhcp4-server,kea-dhcp6-server,kea-dhcp-ddns-server,kea-admin,\
-                        kea-ctrl-agent,iproute2,procps";
+                        kea-ctrl-agent,iproute2,procps,mdbook";
 /// Folders of Kea in Debian 13's root folder, made before its servers run as another user than
 /// root.
 const FOLDERS: &str = "var/lib/kea run/kea var/log/kea";
@@ -111,7 +111,7 @@ fn make(
 }
 
 /// Returns the Debian mirror that the machine takes its own packages from.
-fn mirror() -> String {
+pub(crate) fn mirror() -> String {
     let listed = Command::new("apt-get")
         .args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"])
         .stdin(Stdio::null())

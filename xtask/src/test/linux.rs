@@ -18,8 +18,8 @@ pub(crate) const FOLDER: &str = "linux-dccp";
 pub(crate) const VARIABLE: &str = "GODWIT_LINUX_DCCP";
 
 /// Names of the kernel modules that the virtual machine loads.
-const MODULES: &str =
-    "virtio_pci virtio_net dccp_ipv4 dccp_ipv6 sch_netem sch_ingress ifb act_mirred cls_u32";
+const MODULES: &str = "virtio_pci virtio_net virtio_console dccp_ipv4 dccp_ipv6 sch_netem sch_ingress ifb \
+     act_mirred cls_u32";
 /// Names of the host's programs that are copied into the virtual machine.
 const PROGRAMS: &str = "ip tc";
 /// Shell script that makes the virtual machine's folder; the next constant is the script of the

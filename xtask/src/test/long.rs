@@ -1,5 +1,6 @@
 //! Long test suites with any number of cases, of which the test command runs a sample:
-//! `cargo xtask crash`, `cargo xtask hostile`, `cargo xtask differ` and `cargo xtask dccp-linux`.
+//! `cargo xtask crash`, `cargo xtask ha`, `cargo xtask hostile`, `cargo xtask differ` and `cargo
+//! xtask dccp-linux`.
 //!
 //! A suite is some tests of one integration program. They read the number of cases and the seed
 //! from their environment, and print their results on lines that begin with the name of the
@@ -150,7 +151,7 @@ fn run_suite(
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::{crash, dccp_linux, dccp_worlds, differ, hostile};
+    use super::super::{crash, dccp_linux, dccp_worlds, differ, ha, hostile};
     use super::*;
 
     #[test]
@@ -158,6 +159,7 @@ mod tests {
         let crates = crate::workspace_root().join("crates");
         for long in [
             &crash::SUITES,
+            &ha::SUITES,
             &hostile::SUITES,
             &differ::SUITES,
             &dccp_linux::SUITES,

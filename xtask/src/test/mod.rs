@@ -6,14 +6,15 @@
 
 mod busy;
 mod changed;
-mod child;
+pub(crate) mod child;
 mod clean_up;
 mod clients;
 pub(crate) mod crash;
 pub(crate) mod dccp_linux;
 pub(crate) mod dccp_worlds;
-mod debian;
+pub(crate) mod debian;
 pub(crate) mod differ;
+pub(crate) mod ha;
 pub(crate) mod hostile;
 mod job;
 mod leftovers;
@@ -22,14 +23,14 @@ mod linux;
 pub(crate) mod long;
 mod main_job;
 pub(crate) mod pages;
-mod privilege;
+pub(crate) mod privilege;
 mod programs;
 mod progress;
 mod receive_queue;
 mod sandbox;
 mod schedule;
-mod setup;
-mod tally;
+pub(crate) mod setup;
+pub(crate) mod tally;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -39,6 +40,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::output;
+use crate::package;
 use crate::tidy::{self, CheckExtent, CrateSuite};
 use busy::BusyMachine;
 pub(crate) use busy::{WORD as BUSY_WORD, keep_busy};
@@ -82,23 +84,23 @@ impl Default for TestOptions {
 /// Test run: folders, marker and options that its suites share.
 pub(crate) struct TestSession {
     /// Folder of the workspace.
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     /// Folder of the run's logs.
-    logs: PathBuf,
+    pub(crate) logs: PathBuf,
     /// Folder of the run's temporary files, removed at the end.
-    temporary: PathBuf,
+    pub(crate) temporary: PathBuf,
     /// Marker of the run, in the environment ([`child::MARKER`]) of all its child processes.
-    marker: String,
-    privilege: Privilege,
+    pub(crate) marker: String,
+    pub(crate) privilege: Privilege,
     /// True if a test whose tool or privilege is missing must fail.
-    requires_tools: bool,
+    pub(crate) requires_tools: bool,
     /// Process that ends leftovers of the run and removes its temporary files, also when a signal
     /// ends the run.
     _clean_up: CleanUp,
 }
 
 impl TestSession {
-    fn begin(root: &Path) -> Result<Self, String> {
+    pub(crate) fn begin(root: &Path) -> Result<Self, String> {
         let logs = build_folder(root).join("xtask");
         let marker = format!("{}", std::process::id());
         // Short, because paths of sockets have at most 107 bytes.
@@ -123,12 +125,12 @@ impl TestSession {
     }
 
     /// Returns the path of the log of the suite `name`.
-    fn log(&self, name: &str) -> PathBuf {
+    pub(crate) fn log(&self, name: &str) -> PathBuf {
         self.logs.join(format!("{name}.log"))
     }
 
     /// Returns a command for the cargo that runs xtask, in the folder of the workspace.
-    fn cargo(&self) -> Command {
+    pub(crate) fn cargo(&self) -> Command {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command.current_dir(&self.root);
@@ -173,7 +175,7 @@ fn open_to_all(folder: &Path) -> Result<(), String> {
 }
 
 /// Returns the path of the folder in which cargo builds the workspace `root`.
-fn build_folder(root: &Path) -> PathBuf {
+pub(crate) fn build_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
@@ -186,6 +188,7 @@ enum TestSuite {
     Crate(CrateSuite),
     Documentation,
     Job(JobUser),
+    Packages,
     Leftovers,
 }
 
@@ -200,12 +203,13 @@ impl TestSuite {
             Self::Documentation => "documentation",
             Self::Job(JobUser::Root) => "job-namespaces",
             Self::Job(JobUser::Unprivileged) => "job-loopback",
+            Self::Packages => "packages",
             Self::Leftovers => "leftovers",
         }
     }
 
     const fn needs_build(&self) -> bool {
-        matches!(self, Self::Crate(..) | Self::Job(_))
+        matches!(self, Self::Crate(..) | Self::Job(_) | Self::Packages)
     }
 }
 
@@ -215,6 +219,7 @@ fn all_suites(root: &Path) -> Result<Vec<TestSuite>, String> {
     suites.extend(tidy::crates_from_below(root)?.into_iter().map(TestSuite::Crate));
     suites.push(TestSuite::Documentation);
     suites.extend([TestSuite::Job(JobUser::Root), TestSuite::Job(JobUser::Unprivileged)]);
+    suites.push(TestSuite::Packages);
     suites.push(TestSuite::Leftovers);
     Ok(suites)
 }
@@ -285,7 +290,9 @@ pub(crate) fn run(root: &Path, options: &TestOptions) -> Result<bool, String> {
     for number in 1..=options.repetitions {
         let mut tally = CheckTally::default();
         tally += run.run_crates(&suites);
-        for suite in suites.iter().filter(|suite| matches!(suite, TestSuite::Job(_))) {
+        let runs_alone =
+            |suite: &&TestSuite| matches!(suite, TestSuite::Job(_) | TestSuite::Packages);
+        for suite in suites.iter().filter(runs_alone) {
             tally += run.timed(suite.name(), |run| run.run_job(suite));
         }
         if let Some(lints) = lints.take() {
@@ -371,9 +378,11 @@ impl TestRunState {
                 let names = tidy::crates_with_examples(&self.session.root)?;
                 programs::run_documentation(&self.session, &names)
             }
-            TestSuite::Lints | TestSuite::Crate(_) | TestSuite::Job(_) | TestSuite::Leftovers => {
-                Ok(CheckTally::default())
-            }
+            TestSuite::Lints
+            | TestSuite::Crate(_)
+            | TestSuite::Job(_)
+            | TestSuite::Packages
+            | TestSuite::Leftovers => Ok(CheckTally::default()),
         }
     }
 
@@ -416,7 +425,11 @@ impl TestRunState {
     }
 
     fn run_job(&mut self, suite: &TestSuite) -> Result<CheckTally, String> {
-        let TestSuite::Job(user) = suite else { return Ok(CheckTally::default()) };
-        main_job::run(&self.session, self.built.godwit.as_deref(), *user)
+        let godwit = self.built.godwit.as_deref();
+        match suite {
+            TestSuite::Job(user) => main_job::run(&self.session, godwit, *user),
+            TestSuite::Packages => package::run_suite(&self.session, godwit),
+            _ => Ok(CheckTally::default()),
+        }
     }
 }

@@ -10,10 +10,10 @@ use super::TestSession;
 use super::child;
 use super::privilege::Privilege;
 use super::tally::CheckTally;
-use crate::output;
+use crate::{output, package};
 
 /// Debian packages that the tests need, by name, each with the part that needs it.
-pub(crate) const PACKAGES: [(&str, &str); 42] = [
+pub(crate) const PACKAGES: [(&str, &str); 47] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),
@@ -22,6 +22,7 @@ pub(crate) const PACKAGES: [(&str, &str); 42] = [
     ("kea-doc", "its examples, which ours has to accept"),
     ("kea-ctrl-agent", "kea-shell, which talks to control sockets"),
     ("python3-venv", "clients of Kea by others, from PyPI"),
+    ("python3-jsonschema", "a checker of JSON schemas by others"),
     ("curl", "the same over a path and over HTTPS"),
     ("openssl", "certificates for control sockets and databases"),
     ("prometheus", "promtool, which checks metrics"),
@@ -32,7 +33,10 @@ pub(crate) const PACKAGES: [(&str, &str); 42] = [
     ("unbound", "the same"),
     ("nsd", "the same"),
     ("dnsperf", "a DNS client by others"),
+    ("bind9-dnsutils", "dig, the same"),
     ("pdns-tools", "dumresp, a responder by others"),
+    ("pdns-server", "PowerDNS, a DNS server that takes updates"),
+    ("pdns-backend-sqlite3", "its zones"),
     ("kea-admin", "perfdhcp, a client by others"),
     ("mariadb-server", "a database that leases are kept in"),
     ("postgresql-15", "the same"),
@@ -41,6 +45,7 @@ pub(crate) const PACKAGES: [(&str, &str); 42] = [
     ("isc-dhcp-client", "dhclient, a client by others"),
     ("udhcpc", "a client by others"),
     ("dhcpcd-base", "dhcpcd, a client by others"),
+    ("wide-dhcpv6-client", "dhcp6c, a client by others"),
     ("openssh-client", "generators on other machines"),
     ("openssh-server", "those machines, as namespaces"),
     ("tshark", "a second opinion on our packets"),
@@ -68,13 +73,28 @@ const UPDATE: &str = "apt-get -q update";
 const INSTALL: &str =
     "apt-get -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 install --no-install-recommends";
 
+/// Debian package by its name, with the part that needs it.
+type NeededPackage = (&'static str, &'static str);
+
 /// Installs missing packages and components, and counts one check for each of them.
 pub(crate) fn run(session: &TestSession, may_install: bool) -> Result<CheckTally, String> {
     let mut tally = components(session)?;
-    let missing = missing_packages();
-    tally.passed += PACKAGES.len() - missing.len();
+    let packages: Vec<_> = PACKAGES.into_iter().chain(package::TOOLS).collect();
+    tally += install(session, &packages, may_install)?;
+    Ok(tally)
+}
+
+/// Installs those of `packages` that are missing, and counts one check for each package.
+pub(crate) fn install(
+    session: &TestSession,
+    packages: &[NeededPackage],
+    may_install: bool,
+) -> Result<CheckTally, String> {
+    let mut tally = CheckTally::default();
+    let missing = missing_packages(packages);
+    tally.passed += packages.len() - missing.len();
     if missing.is_empty() {
-        output::print_line(format_args!("    all {} packages are installed", PACKAGES.len()));
+        output::print_line(format_args!("    all {} packages are installed", packages.len()));
         return Ok(tally);
     }
     let names = missing.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" ");
@@ -86,9 +106,9 @@ pub(crate) fn run(session: &TestSession, may_install: bool) -> Result<CheckTally
         "that needs root or passwordless sudo"
     } else {
         output::print_line(format_args!("    installing {names}"));
-        install(session, &names)?;
+        run_apt(session, &names)?;
         for (name, usage) in &missing {
-            let is_there = !missing_packages().iter().any(|(other, _)| other == name);
+            let is_there = !missing_packages(packages).iter().any(|(other, _)| other == name);
             tally.check(is_there, &format!("package {name} ({usage}) is installed"));
         }
         return Ok(tally);
@@ -101,8 +121,8 @@ pub(crate) fn run(session: &TestSession, may_install: bool) -> Result<CheckTally
     Ok(tally)
 }
 
-/// Returns the needed Debian packages that are not installed, each with the part that needs it.
-fn missing_packages() -> Vec<(&'static str, &'static str)> {
+/// Returns those of `packages` that are not installed.
+fn missing_packages(packages: &[NeededPackage]) -> Vec<NeededPackage> {
     let is_installed = |name: &str| {
         let query = Command::new("dpkg-query")
             .args(["-W", "-f", "${db:Status-Status}", name])
@@ -110,10 +130,10 @@ fn missing_packages() -> Vec<(&'static str, &'static str)> {
             .output();
         query.is_ok_and(|output| output.stdout == b"installed")
     };
-    PACKAGES.into_iter().filter(|(name, _)| !is_installed(name)).collect()
+    packages.iter().copied().filter(|(name, _)| !is_installed(name)).collect()
 }
 
-fn install(session: &TestSession, names: &str) -> Result<(), String> {
+fn run_apt(session: &TestSession, names: &str) -> Result<(), String> {
     let _services_stay_down = ServicePolicy::forbid(session.privilege, Path::new(POLICY_PATH))?;
     let log = session.log("setup");
     let quiet = "export DEBIAN_FRONTEND=noninteractive";

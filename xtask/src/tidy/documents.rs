@@ -1,5 +1,5 @@
-//! Rules of tidy on everything except Rust code: the documents agree with the workspace, links have
-//! targets, and no tracked file depends on one machine.
+//! Rules of tidy on everything except Rust code: the documents agree with the workspace, and no
+//! tracked file depends on one machine. Links have rules of their own (`links`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,8 +9,8 @@ use super::style::has_word;
 use super::workspace::{CargoWorkspace, Layer};
 
 /// Names of the rules of this module, as findings have them.
-pub(crate) const RULES: [&str; 7] =
-    ["architecture", "dependencies", "link", "machine-path", "merge-mark", "size", "text-marker"];
+pub(crate) const RULES: [&str; 6] =
+    ["architecture", "dependencies", "machine-path", "merge-mark", "size", "text-marker"];
 
 /// Document whose table lists the crates.
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
@@ -46,18 +46,12 @@ pub(crate) fn check(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation
         }
         let Some(text) = workspace.read(path) else { continue };
         for (index, line) in text.lines().enumerate() {
-            check_line(workspace, path, index + 1, line, findings);
+            check_line(path, index + 1, line, findings);
         }
     }
 }
 
-fn check_line(
-    workspace: &CargoWorkspace,
-    path: &str,
-    number: usize,
-    line: &str,
-    findings: &mut Vec<RuleViolation>,
-) {
+fn check_line(path: &str, number: usize, line: &str, findings: &mut Vec<RuleViolation>) {
     for machine_path in MACHINE_PATHS.into_iter().filter(|each| line.contains(each)) {
         let message = format!("{machine_path} is a folder of one machine");
         findings.push(RuleViolation::new("machine-path", path, number, message));
@@ -73,32 +67,11 @@ fn check_line(
         let message = "do it, or open an issue";
         findings.push(RuleViolation::new("text-marker", path, number, message));
     }
-    if is_markdown {
-        for target in links(line).filter(|target| !exists(workspace, path, target)) {
-            let message = format!("link to {target}: no such file");
-            findings.push(RuleViolation::new("link", path, number, message));
-        }
-    }
 }
 
 /// Returns true if `line` is a mark that git puts around two versions that it cannot merge.
 fn is_merge_mark(line: &str) -> bool {
     ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark))
-}
-
-/// Returns the targets of `[text](target)` in a line that lead to files.
-fn links(line: &str) -> impl Iterator<Item = &str> {
-    line.split("](").skip(1).filter_map(|rest| {
-        let target = rest.split_once(')')?.0;
-        let file = target.split('#').next()?;
-        let is_file = !file.is_empty() && !file.contains("://") && !file.starts_with("mailto:");
-        is_file.then_some(file)
-    })
-}
-
-fn exists(workspace: &CargoWorkspace, path: &str, target: &str) -> bool {
-    let folder = workspace.root.join(path);
-    folder.parent().is_some_and(|folder| folder.join(target).exists())
 }
 
 /// Returns the rows of Markdown tables whose cell `column` is one name in backticks: name to (line,
@@ -195,12 +168,6 @@ fn check_lock_file(workspace: &CargoWorkspace, findings: &mut Vec<RuleViolation>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn links_to_files_are_found() {
-        let line = "a [b](c.md) [d](https://e) [f](#g) [h](i/j.md#k) [l](mailto:m)";
-        assert_eq!(links(line).collect::<Vec<_>>(), ["c.md", "i/j.md"]);
-    }
 
     #[test]
     fn undecided_merges_are_found() {

@@ -5,13 +5,19 @@ use super::finding::RuleViolation;
 use super::workspace::{CargoWorkspace, Dependency, DependencyUse, Layer, Package};
 
 /// Permitted dependencies between crates of layer 2: the engine needs the crates that it decides
-/// about, control commands those that they show and change, records those that generators count,
-/// and pages the measurements that they show.
-const CORE_ARROWS: [(&str, &str); 6] = [
+/// about, control commands those that they show and change, DNS updates the configured zones, the
+/// conversion of other servers' files Kea's definitions, records those that generators count, and
+/// pages the measurements that they show.
+const CORE_ARROWS: [(&str, &str); 11] = [
     ("dhcp-engine", "dhcp-config"),
     ("dhcp-engine", "dhcp-lease"),
     ("dhcp-control", "dhcp-config"),
     ("dhcp-control", "dhcp-lease"),
+    ("dhcp-control", "dhcp-ha"),
+    ("dhcp-ddns", "dhcp-config"),
+    ("dhcp-events", "dhcp-lease"),
+    ("dhcp-ha", "dhcp-config"),
+    ("dhcpd-convert", "dhcp-config"),
     ("measure", "load"),
     ("report", "measure"),
 ];

@@ -10,11 +10,13 @@ mod finding;
 mod forwarding;
 mod language;
 mod layers;
+mod links;
 mod modules;
 mod purity;
 mod security;
 mod source;
 mod style;
+mod version;
 mod walks;
 mod workspace;
 
@@ -72,9 +74,11 @@ pub(crate) fn run(root: &Path, extent: CheckExtent) -> Result<RuleCounts, String
         &modules::RULES,
         &style::RULES,
         &documents::RULES,
+        &links::RULES,
         &language::RULES,
         &security::RULES,
         &forwarding::RULES,
+        &version::RULES,
         &walks::RULES,
     ]
     .concat();
@@ -180,9 +184,11 @@ fn findings(workspace: &CargoWorkspace) -> Vec<RuleViolation> {
     purity::check(workspace, &test_files, &mut findings);
     style::check(workspace, &mut findings);
     documents::check(workspace, &mut findings);
+    links::check(workspace, &mut findings);
     language::check(workspace, &mut findings);
     security::check(workspace, &mut findings);
     forwarding::check(workspace, &mut findings);
+    version::check(workspace, &mut findings);
     walks::check(workspace, &mut findings);
     findings.sort();
     findings.dedup();

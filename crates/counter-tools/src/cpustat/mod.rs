@@ -5,9 +5,10 @@ mod table;
 
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use counters::{CpuShares, CpuTimes, parse_stat};
 use netio::Clock;
+use netio::signal::Signals;
 use serde::Serialize;
 use testbed::proc;
 
@@ -15,9 +16,8 @@ use self::process::{ProcessLoad, WatchedProcess};
 pub(crate) use self::table::{ALL, AVERAGE, cpu_line, share_head};
 use self::table::{process_head, process_line};
 use crate::clock;
-use crate::ifpps::Load;
 use crate::print;
-use crate::reading_timer::{ReadingTimer, install_signals};
+use crate::reading_timer::ReadingTimer;
 use crate::sysstat::SysstatCommand;
 
 /// Name and version of the JSON documents of `godwit cpustat`.
@@ -150,15 +150,15 @@ struct CpuDocument {
     /// Number of the processor, or `all`.
     cpu: String,
     #[serde(flatten)]
-    load: Load,
+    load: CpuShares,
 }
 
 /// Prints the processors and processes that the flags select, until the last interval.
-pub(crate) fn run(args: &CpustatArgs) -> Result<(), ToolError> {
+pub(crate) fn run(args: &CpustatArgs) -> ToolResult<()> {
     if let Some(tool) = &args.tool {
         return tool.run();
     }
-    let signals = install_signals()?;
+    let signals = Signals::for_command()?;
     let selection = chosen(args)?;
     let mut watched =
         args.processes.iter().map(|&pid| watch(pid)).collect::<Result<Vec<_>, _>>()?;
@@ -197,7 +197,7 @@ pub(crate) fn run(args: &CpustatArgs) -> Result<(), ToolError> {
 
 /// Returns the processors to show. Processors that the flags name must exist, else an error lists
 /// the problem.
-fn chosen(args: &CpustatArgs) -> Result<ProcessorSelection, ToolError> {
+fn chosen(args: &CpustatArgs) -> ToolResult<ProcessorSelection> {
     let default =
         ProcessorSelection { has_sum: args.processes.is_empty(), ..ProcessorSelection::default() };
     let selection = args.processors.clone().unwrap_or(default);
@@ -212,7 +212,7 @@ fn chosen(args: &CpustatArgs) -> Result<ProcessorSelection, ToolError> {
     Ok(selection)
 }
 
-fn watch(pid: u32) -> Result<WatchedProcess, ToolError> {
+fn watch(pid: u32) -> ToolResult<WatchedProcess> {
     WatchedProcess::begin(pid).ok_or_else(|| ToolError::Usage(format!("there is no process {pid}")))
 }
 
@@ -254,11 +254,10 @@ struct CpustatLines {
     loads: Vec<ProcessLoad>,
 }
 
-fn show(args: &CpustatArgs, lines: &CpustatLines) -> Result<(), ToolError> {
+fn show(args: &CpustatArgs, lines: &CpustatLines) -> ToolResult<()> {
     let wall_us = Clock::now().wall_us;
     if args.json {
-        let cpu =
-            |(label, shares): &CpuRow| CpuDocument { cpu: label.clone(), load: (*shares).into() };
+        let cpu = |(label, shares): &CpuRow| CpuDocument { cpu: label.clone(), load: *shares };
         let document = CpustatDocument {
             schema: SCHEMA,
             kind: lines.kind,

@@ -28,7 +28,7 @@ pub(crate) struct IfppsDocument<'a> {
     blocked: u64,
     memory_kb: MemoryKb,
     /// Load of all processors together, in per cent of their time.
-    all: Load,
+    all: CpuShares,
     cpus: Vec<ProcessorDocument>,
 }
 
@@ -36,21 +36,11 @@ pub(crate) struct IfppsDocument<'a> {
 /// interface was made.
 #[derive(Debug, Serialize)]
 struct DirectionTraffic {
-    bytes: u64,
-    packets: u64,
-    drops: u64,
-    errors: u64,
+    #[serde(flatten)]
+    amount: Traffic,
     bytes_per_s: f64,
     packets_per_s: f64,
-    total: Total,
-}
-
-#[derive(Debug, Serialize)]
-struct Total {
-    bytes: u64,
-    packets: u64,
-    drops: u64,
-    errors: u64,
+    total: Traffic,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,33 +53,11 @@ struct MemoryKb {
     swap_free: u64,
 }
 
-/// Load in per cent of an interval's time, under the names of mpstat's columns.
-#[derive(Debug, Serialize)]
-pub(crate) struct Load {
-    usr: f64,
-    nice: f64,
-    sys: f64,
-    iowait: f64,
-    irq: f64,
-    soft: f64,
-    steal: f64,
-    guest: f64,
-    gnice: f64,
-    idle: f64,
-}
-
-impl From<CpuShares> for Load {
-    fn from(shares: CpuShares) -> Self {
-        let CpuShares { usr, nice, sys, iowait, irq, soft, steal, guest, gnice, idle } = shares;
-        Self { usr, nice, sys, iowait, irq, soft, steal, guest, gnice, idle }
-    }
-}
-
 #[derive(Debug, Serialize)]
 struct ProcessorDocument {
     cpu: u32,
     #[serde(flatten)]
-    load: Load,
+    load: CpuShares,
     net_interrupts: u64,
     net_rx_softirqs: u64,
     net_tx_softirqs: u64,
@@ -99,19 +67,11 @@ struct ProcessorDocument {
 
 impl<'a> IfppsDocument<'a> {
     pub(crate) fn of(interface: &'a str, now: &CounterReading, step: &CounterDifference) -> Self {
-        let traffic = |amount: &Traffic, total: &Traffic| DirectionTraffic {
-            bytes: amount.bytes,
-            packets: amount.packets,
-            drops: amount.drops,
-            errors: amount.errors,
+        let traffic = |amount: Traffic, total: Traffic| DirectionTraffic {
+            amount,
             bytes_per_s: step.per_s(amount.bytes),
             packets_per_s: step.per_s(amount.packets),
-            total: Total {
-                bytes: total.bytes,
-                packets: total.packets,
-                drops: total.drops,
-                errors: total.errors,
-            },
+            total,
         };
         let memory = &now.memory;
         Self {
@@ -120,8 +80,8 @@ impl<'a> IfppsDocument<'a> {
             unixtime_ms: now.wall_ms,
             interval_s: step.interval_s,
             went_back: step.went_back,
-            received: traffic(&step.carried.received, &now.interface.received),
-            sent: traffic(&step.carried.sent, &now.interface.sent),
+            received: traffic(step.carried.received, now.interface.received),
+            sent: traffic(step.carried.sent, now.interface.sent),
             context_switches: step.context_switches,
             processes: now.processes,
             running: now.running,
@@ -134,7 +94,7 @@ impl<'a> IfppsDocument<'a> {
                 swap_total: memory.swap_total_kb,
                 swap_free: memory.swap_free_kb,
             },
-            all: step.all_cpus().into(),
+            all: step.all_cpus(),
             cpus: step.cpus.iter().map(processor).collect(),
         }
     }
@@ -143,7 +103,7 @@ impl<'a> IfppsDocument<'a> {
 fn processor(step: &CpuLook) -> ProcessorDocument {
     ProcessorDocument {
         cpu: step.times.cpu,
-        load: CpuShares::of(&step.times).into(),
+        load: CpuShares::of(&step.times),
         net_interrupts: step.net.interrupts,
         net_rx_softirqs: step.net.receive_softirqs,
         net_tx_softirqs: step.net.transmit_softirqs,

@@ -9,17 +9,17 @@ mod view;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use counters::parse_interface_names;
+use netio::signal::Signals;
 use netio::{Promiscuity, Screen, interface};
 use testbed::proc;
 
 use self::document::IfppsDocument;
-pub(crate) use self::document::Load;
 use self::look::{CounterDifference, CounterReading, InterfaceDescription};
 use self::view::{FrameForm, IfppsViewContext};
 use crate::print;
-use crate::reading_timer::{ReadingTimer, install_signals};
+use crate::reading_timer::ReadingTimer;
 
 /// Show packet rates of an interface and the load of each processor, like ifpps.
 ///
@@ -88,7 +88,7 @@ enum IfppsOutput {
 }
 
 /// Shows the traffic of the interface for each interval until the last one that the flags ask for.
-pub(crate) fn run(args: &IfppsArgs) -> Result<(), ToolError> {
+pub(crate) fn run(args: &IfppsArgs) -> ToolResult<()> {
     if args.version {
         let version = env!("CARGO_PKG_VERSION");
         return print(&format!("ifpps of godwit {version}, compatible with ifpps {REFERENCE}\n"));
@@ -101,7 +101,8 @@ pub(crate) fn run(args: &IfppsArgs) -> Result<(), ToolError> {
     let _promiscuity = args.promisc.then(|| promiscuity(name)).transpose()?;
     // One line unless the flags ask for more, as in ifpps.
     let count = args.count.or_else(|| (args.csv && !args.is_endless).then_some(1));
-    let mut timer = ReadingTimer::start(install_signals()?, Duration::from_millis(args.interval));
+    let mut timer =
+        ReadingTimer::start(Signals::for_command()?, Duration::from_millis(args.interval));
     let form = begin(args, &device, &before)?;
     let view = view(args, device);
     let mut frame_count = 0;
@@ -125,16 +126,16 @@ fn unknown(name: &str) -> ToolError {
     ToolError::Usage(format!("no such interface: {name}; interfaces are {known}"))
 }
 
-fn promiscuity(name: &str) -> Result<Promiscuity, ToolError> {
+fn promiscuity(name: &str) -> ToolResult<Promiscuity> {
     let interface = interface::named(name).map_err(ToolError::cannot("find interface", name))?;
-    Promiscuity::enable(&interface).map_err(|error| ToolError::Failed(error.to_string()))
+    Ok(Promiscuity::enable(&interface)?)
 }
 
 fn begin(
     args: &IfppsArgs,
     device: &InterfaceDescription,
     first: &CounterReading,
-) -> Result<IfppsOutput, ToolError> {
+) -> ToolResult<IfppsOutput> {
     if args.json {
         return Ok(IfppsOutput::Json);
     }
@@ -169,7 +170,7 @@ fn show(
     view: &IfppsViewContext,
     now: &CounterReading,
     step: &CounterDifference,
-) -> Result<(), ToolError> {
+) -> ToolResult<()> {
     match form {
         IfppsOutput::Csv { cpus } => {
             if step.went_back && !args.no_warn {

@@ -7,7 +7,7 @@ mod pidstat;
 
 use std::time::{Duration, Instant};
 
-use base::ToolError;
+use base::ToolResult;
 use counters::{TICKS_PER_S, parse_stat, parse_uptime_ticks};
 use netio::Clock;
 use testbed::proc;
@@ -44,7 +44,7 @@ pub(crate) enum SysstatCommand {
 
 impl SysstatCommand {
     /// Runs the sysstat tool.
-    pub(crate) fn run(&self) -> Result<(), ToolError> {
+    pub(crate) fn run(&self) -> ToolResult<()> {
         match self {
             Self::Mpstat(args) => args.run(),
             Self::Pidstat(args) => args.run(),
@@ -80,7 +80,7 @@ fn parse_decimals(text: &str) -> Result<usize, String> {
     }
 }
 
-fn print_version(tool: &str) -> Result<(), ToolError> {
+fn print_version(tool: &str) -> ToolResult<()> {
     let version = env!("CARGO_PKG_VERSION");
     print(&format!("godwit {tool} {version}; takes command lines of sysstat version {VERSION}\n"))
 }

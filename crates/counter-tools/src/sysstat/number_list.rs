@@ -1,6 +1,6 @@
 //! Lists of processors or nodes on the command line and in `/sys`: `0,2-3,8-`, `all`, `ALL`.
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 
 use crate::cpustat::{ALL, ProcessorSelection};
 
@@ -64,11 +64,7 @@ impl NumberList {
     /// # Errors
     ///
     /// The list names a number that does not exist; `noun` is the noun for it.
-    pub(super) fn select(
-        &self,
-        known: &[u32],
-        noun: &str,
-    ) -> Result<ProcessorSelection, ToolError> {
+    pub(super) fn select(&self, known: &[u32], noun: &str) -> ToolResult<ProcessorSelection> {
         let ends = self.ranges.iter().flat_map(|range| [Some(range.first), range.last]).flatten();
         for end in ends {
             if !known.contains(&end) {

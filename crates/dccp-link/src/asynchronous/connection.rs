@@ -22,7 +22,6 @@ impl AsyncConnection {
     }
 
     /// Returns the addresses and ports of both ends of the connection.
-    #[must_use]
     pub const fn key(&self) -> &ConnectionKey {
         &self.handle.key
     }
@@ -102,26 +101,22 @@ impl AsyncConnection {
 
     /// Returns the largest datagram in bytes that the connection accepts now: the current maximum
     /// packet size of RFC 4340 §14.
-    #[must_use]
     pub fn packet_bytes_max(&self) -> usize {
         self.handle.packet_bytes_max()
     }
 
     /// Returns the CCIDs of the congestion controls of the data that this end sends and receives.
-    #[must_use]
     pub fn ccids(&self) -> (u8, u8) {
         self.handle.ccids()
     }
 
     /// Returns the round-trip time of the connection; `None` before the first measurement.
-    #[must_use]
     pub fn rtt(&self) -> Option<Duration> {
         self.handle.rtt()
     }
 
     /// Returns the figures of the congestion control of the data that this end sends; `None` when
     /// the connection is gone.
-    #[must_use]
     pub fn sender_figures(&self) -> Option<SenderFigures> {
         self.handle.sender_figures()
     }

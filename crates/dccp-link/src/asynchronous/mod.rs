@@ -49,7 +49,6 @@ impl AsyncEndpoint {
     }
 
     /// Returns the endpoint's local UDP port; `None` for another carrier.
-    #[must_use]
     pub fn udp_port(&self) -> Option<u16> {
         self.shared.lock().driver.udp_port()
     }
@@ -119,13 +118,11 @@ impl AsyncEndpoint {
     /// Returns counts of what the endpoint's core holds now: connections, Resets, cookies, queued
     /// items. Datagrams that an application has not received count against
     /// [`ConnectionConfig::receive_queue_len`] and not here.
-    #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         self.shared.lock().driver.occupancy()
     }
 
     /// Returns the counts of packets that belonged to no connection, by the endpoint's answer.
-    #[must_use]
     pub fn answers(&self) -> EndpointAnswerCounts {
         *self.shared.lock().driver.answers()
     }

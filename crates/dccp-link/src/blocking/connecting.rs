@@ -27,7 +27,6 @@ impl PendingConnection {
     }
 
     /// Returns the addresses and ports of both ends of the connection.
-    #[must_use]
     pub const fn key(&self) -> &ConnectionKey {
         &self.handle.key
     }

@@ -32,7 +32,6 @@ impl BlockingConnection {
     }
 
     /// Returns the addresses and ports of both ends of the connection.
-    #[must_use]
     pub const fn key(&self) -> &ConnectionKey {
         &self.handle.key
     }
@@ -110,26 +109,22 @@ impl BlockingConnection {
 
     /// Returns the largest datagram in bytes that the connection accepts now: the current maximum
     /// packet size of RFC 4340 §14.
-    #[must_use]
     pub fn packet_bytes_max(&self) -> usize {
         self.handle.packet_bytes_max()
     }
 
     /// Returns the CCIDs of the congestion controls of the data that this end sends and receives.
-    #[must_use]
     pub fn ccids(&self) -> (u8, u8) {
         self.handle.ccids()
     }
 
     /// Returns the round-trip time of the connection; `None` before the first measurement.
-    #[must_use]
     pub fn rtt(&self) -> Option<Duration> {
         self.handle.rtt()
     }
 
     /// Returns the figures of the congestion control of the data that this end sends; `None` when
     /// the connection is gone.
-    #[must_use]
     pub fn sender_figures(&self) -> Option<SenderFigures> {
         self.handle.sender_figures()
     }
@@ -143,7 +138,6 @@ impl BlockingConnection {
     /// Returns the count of datagrams that this end dropped because the application had not read
     /// earlier ones in time
     /// ([`dccp::connection::ConnectionConfig::receive_queue_len`]).
-    #[must_use]
     pub fn unread_drops(&self) -> u64 {
         self.handle.unread_drops()
     }

@@ -18,7 +18,6 @@ impl BlockingListener {
     }
 
     /// Returns the DCCP port of the listener.
-    #[must_use]
     pub const fn port(&self) -> u16 {
         self.port.number
     }

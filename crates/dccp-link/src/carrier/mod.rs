@@ -64,14 +64,12 @@ pub struct CarrierOptions {
 
 impl CarrierOptions {
     /// Returns options for an endpoint at all local addresses of both families.
-    #[must_use]
     pub fn new(kind: CarrierKind) -> Self {
         let addresses = vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
         Self { kind, addresses, scope: 0, buffer_bytes: 4 << 20 }
     }
 
     /// Returns options for a client that connects to `address`: one socket of the address's family.
-    #[must_use]
     pub fn towards(kind: CarrierKind, address: IpAddr) -> Self {
         let any = match address {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dccp_link::DccpError;
 use netio::signal::Signals;
 use netio::{DccpSocket, NetError, PollFd};
@@ -35,7 +35,7 @@ impl KernelEnd {
         link: &LinkArgs,
         host: &str,
         signals: &Signals,
-    ) -> Result<WaitResult<Self>, ToolError> {
+    ) -> ToolResult<WaitResult<Self>> {
         let (config, to) = (link.config()?, link.destination(host)?);
         let remote = to.socket_address();
         let socket = DccpSocket::connect(remote, &kernel::options(link, &config))
@@ -67,7 +67,7 @@ impl KernelEnd {
         link: &LinkArgs,
         signals: &Signals,
         say: impl FnOnce(&str),
-    ) -> Result<WaitResult<Self>, ToolError> {
+    ) -> ToolResult<WaitResult<Self>> {
         let listener = kernel::listen(link, &link.config()?, 1)?;
         say(&format!("listening on {}", link.describe_ports()));
         loop {
@@ -156,7 +156,7 @@ impl KernelEnd {
 
     /// Sends the datagrams in the connection's queue, unless a signal arrives before, and closes
     /// the connection. The kernel waits for the other end.
-    pub(super) fn close(&mut self, signals: &Signals) -> Result<WaitResult<()>, ToolError> {
+    pub(super) fn close(&mut self, signals: &Signals) -> ToolResult<WaitResult<()>> {
         // A close discards the data that CCID 2 cannot send at that moment, with any SO_LINGER.
         let deadline = Instant::now() + CLOSING;
         while self.socket().queued_bytes().map_err(failed)? > 0 {

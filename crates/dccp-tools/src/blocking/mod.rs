@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dccp_link::{DccpError, SenderFigures};
 use netio::PollFd;
 use netio::signal::Signals;
@@ -59,11 +59,6 @@ impl<T> WaitResult<T> {
     }
 }
 
-fn install() -> Result<Signals, ToolError> {
-    Signals::install()
-        .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))
-}
-
 /// Returns true if a signal has requested the command to stop.
 fn is_stopped(signals: &Signals) -> bool {
     signals.stop().load(Ordering::Acquire)
@@ -71,7 +66,7 @@ fn is_stopped(signals: &Signals) -> bool {
 
 /// Waits until `file` is ready, a signal has arrived or [`LOOK`] has passed. Returns true if the
 /// file is ready.
-fn wait_for_file(signals: &Signals, file: PollFd<'_>) -> Result<bool, ToolError> {
+fn wait_for_file(signals: &Signals, file: PollFd<'_>) -> ToolResult<bool> {
     // A signal between the check and the wait makes the descriptor readable.
     signals.drain();
     if is_stopped(signals) {
@@ -86,8 +81,8 @@ fn wait_for_file(signals: &Signals, file: PollFd<'_>) -> Result<bool, ToolError>
 
 impl CommandConnection {
     /// Connects to the server `host` over the carrier that the flags name.
-    pub(crate) fn connect(link: &LinkArgs, host: &str) -> Result<WaitResult<Self>, ToolError> {
-        let signals = install()?;
+    pub(crate) fn connect(link: &LinkArgs, host: &str) -> ToolResult<WaitResult<Self>> {
+        let signals = Signals::for_command()?;
         let end = match link.carrier() {
             CarrierArg::Kernel => KernelEnd::connect(link, host, &signals)?.map(StackEnd::Kernel),
             _ => OwnEnd::connect(link, host, &signals)?.map(StackEnd::Own),
@@ -97,11 +92,8 @@ impl CommandConnection {
 
     /// Waits for one connection at the configured port and accepts no more; calls `say` with a
     /// sentence when it begins to wait.
-    pub(crate) fn accept(
-        link: &LinkArgs,
-        say: impl FnOnce(&str),
-    ) -> Result<WaitResult<Self>, ToolError> {
-        let signals = install()?;
+    pub(crate) fn accept(link: &LinkArgs, say: impl FnOnce(&str)) -> ToolResult<WaitResult<Self>> {
+        let signals = Signals::for_command()?;
         let end = match link.carrier() {
             CarrierArg::Kernel => KernelEnd::accept(link, &signals, say)?.map(StackEnd::Kernel),
             _ => OwnEnd::accept(link, &signals, say)?.map(StackEnd::Own),
@@ -110,7 +102,7 @@ impl CommandConnection {
     }
 
     /// Returns the largest datagram in bytes that the connection accepts.
-    pub(crate) fn packet_bytes_max(&self) -> Result<usize, ToolError> {
+    pub(crate) fn packet_bytes_max(&self) -> ToolResult<usize> {
         match &self.end {
             StackEnd::Own(end) => Ok(end.connection().packet_bytes_max()),
             StackEnd::Kernel(end) => Ok(end.packet_bytes_max()?),
@@ -118,7 +110,7 @@ impl CommandConnection {
     }
 
     /// Returns the CCIDs of the congestion controls of the data that this end sends and receives.
-    pub(crate) fn ccids(&self) -> Result<(u8, u8), ToolError> {
+    pub(crate) fn ccids(&self) -> ToolResult<(u8, u8)> {
         match &self.end {
             StackEnd::Own(end) => Ok(end.connection().ccids()),
             StackEnd::Kernel(end) => Ok(end.ccids()?),
@@ -152,11 +144,7 @@ impl CommandConnection {
     }
 
     /// Reads from `file` into `buffer` once the file is readable. Returns 0 at the end of the file.
-    pub(crate) fn read(
-        &self,
-        file: &mut File,
-        buffer: &mut [u8],
-    ) -> Result<WaitResult<usize>, ToolError> {
+    pub(crate) fn read(&self, file: &mut File, buffer: &mut [u8]) -> ToolResult<WaitResult<usize>> {
         loop {
             self.observe();
             if self.is_interrupted() {
@@ -174,7 +162,7 @@ impl CommandConnection {
     }
 
     /// Writes all of `data` to `file`, as fast as the file accepts it.
-    pub(crate) fn write(&self, file: &mut File, data: &[u8]) -> Result<WaitResult<()>, ToolError> {
+    pub(crate) fn write(&self, file: &mut File, data: &[u8]) -> ToolResult<WaitResult<()>> {
         let mut rest = data;
         while !rest.is_empty() {
             if self.is_interrupted() {
@@ -193,7 +181,7 @@ impl CommandConnection {
     }
 
     /// Sends a datagram over the connection; waits while its send queue is full.
-    pub(crate) fn send(&self, datagram: &[u8]) -> Result<WaitResult<()>, ToolError> {
+    pub(crate) fn send(&self, datagram: &[u8]) -> ToolResult<WaitResult<()>> {
         loop {
             self.observe();
             if self.is_interrupted() {
@@ -213,7 +201,7 @@ impl CommandConnection {
 
     /// Receives the connection's next datagram into `buffer`, in place of its content. Returns
     /// false at the end of the connection.
-    pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> Result<WaitResult<bool>, ToolError> {
+    pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> ToolResult<WaitResult<bool>> {
         loop {
             self.observe();
             if self.is_interrupted() {
@@ -244,7 +232,7 @@ impl CommandConnection {
 
     /// Closes the connection, and waits until the other end has closed it. When a signal arrives
     /// first, or arrived before, the connection is reset.
-    pub(crate) fn close(mut self) -> Result<WaitResult<()>, ToolError> {
+    pub(crate) fn close(mut self) -> ToolResult<WaitResult<()>> {
         self.observe();
         if self.is_interrupted() {
             return Ok(WaitResult::Interrupted);

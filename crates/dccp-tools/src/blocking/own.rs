@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dccp_link::{BlockingConnection, BlockingEndpoint, DccpError, EndpointLimits};
 use netio::Clock;
 use netio::signal::Signals;
@@ -27,7 +27,7 @@ impl OwnEnd {
         link: &LinkArgs,
         host: &str,
         signals: &Signals,
-    ) -> Result<WaitResult<Self>, ToolError> {
+    ) -> ToolResult<WaitResult<Self>> {
         let (config, to) = (link.config()?, link.destination(host)?);
         let endpoint =
             BlockingEndpoint::open(&link.client_carrier(to.peer)?, EndpointLimits::default())?;
@@ -63,7 +63,7 @@ impl OwnEnd {
         link: &LinkArgs,
         signals: &Signals,
         say: impl FnOnce(&str),
-    ) -> Result<WaitResult<Self>, ToolError> {
+    ) -> ToolResult<WaitResult<Self>> {
         let mut config = link.config()?;
         config.receive_queue_len = RECEIVE_QUEUE_LEN;
         let endpoint = BlockingEndpoint::open(&link.server_carrier()?, EndpointLimits::default())?;
@@ -114,7 +114,7 @@ impl OwnEnd {
     }
 
     /// Closes the connection, and waits until the other end has closed it or a signal arrives.
-    pub(super) fn close(&mut self, signals: &Signals) -> Result<WaitResult<()>, ToolError> {
+    pub(super) fn close(&mut self, signals: &Signals) -> ToolResult<WaitResult<()>> {
         if let Some(connection) = self.connection.take() {
             connection.close();
         }

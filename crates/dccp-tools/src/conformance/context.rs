@@ -11,7 +11,7 @@ use netio::{Clock, NetError};
 
 use super::answer::TargetPacket;
 use super::peer::TesterConnection;
-use super::verdict::{CaseStopReason, PacketLogLine};
+use super::verdict::{CaseStopReason, Judged, PacketLogLine};
 use super::wire::{ConformanceTarget, TargetTransport};
 use crate::options::CarrierName;
 
@@ -91,7 +91,7 @@ impl ConformanceContext {
         self.wire().take_port()
     }
 
-    pub(super) fn open_another_socket(&self) -> Result<usize, CaseStopReason> {
+    pub(super) fn open_another_socket(&self) -> Judged<usize> {
         Ok(self.wire().open_another_socket()?)
     }
 
@@ -108,7 +108,7 @@ impl ConformanceContext {
         socket_index: usize,
         port: u16,
         deadline: Instant,
-    ) -> Result<Option<TargetPacket>, CaseStopReason> {
+    ) -> Judged<Option<TargetPacket>> {
         self.wire().receive(socket_index, port, deadline)
     }
 
@@ -122,7 +122,7 @@ impl ConformanceContext {
     }
 
     /// Stops a case unless the target's application sends received data back.
-    pub(super) fn needs_echo(&self) -> Result<(), CaseStopReason> {
+    pub(super) fn needs_echo(&self) -> Judged {
         let is_echoing = match self.is_echoing.get() {
             Some(known) => known,
             None => self.ask_for_echo()?,
@@ -137,7 +137,7 @@ impl ConformanceContext {
         }
     }
 
-    fn ask_for_echo(&self) -> Result<bool, CaseStopReason> {
+    fn ask_for_echo(&self) -> Judged<bool> {
         let mut peer = TesterConnection::open(self)?;
         peer.send_data(b"is there an echo?");
         match peer.wait("an echo", |a| a.has_data() && a.data == b"is there an echo?") {
@@ -152,7 +152,7 @@ impl ConformanceContext {
     pub(super) fn close_from_target(
         &self,
         peer: &mut TesterConnection<'_>,
-    ) -> Result<TargetPacket, CaseStopReason> {
+    ) -> Judged<TargetPacket> {
         self.needs_echo()?;
         peer.send_data(CLOSE_COMMAND);
         let is_close = |a: &TargetPacket| a.is(PacketType::CloseReq) || a.is(PacketType::Close);

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dccp_link::ConnectionConfig;
 use netio::signal::Signals;
 use netio::{DccpOptions, DccpSocket, PollFd};
@@ -36,7 +36,7 @@ struct Answering {
 
 impl KernelResponder {
     /// Listens at the port and for the service code of the flags, over the kernel's DCCP.
-    pub(super) fn open(link: &LinkArgs, config: &ConnectionConfig) -> Result<Self, ToolError> {
+    pub(super) fn open(link: &LinkArgs, config: &ConnectionConfig) -> ToolResult<Self> {
         Ok(Self {
             listener: kernel::listen(link, config, u16::MAX)?,
             options: kernel::options(link, config),
@@ -46,7 +46,7 @@ impl KernelResponder {
     }
 
     /// Answers connections and their datagrams until `stop` is set.
-    pub(super) fn serve(&mut self, stop: &AtomicBool, signals: &Signals) -> Result<(), ToolError> {
+    pub(super) fn serve(&mut self, stop: &AtomicBool, signals: &Signals) -> ToolResult<()> {
         while !stop.load(Ordering::Acquire) {
             let sockets = self.connections.iter().map(|answering| &answering.socket);
             let mut files: Vec<_> = sockets.chain([&self.listener]).map(PollFd::readable).collect();

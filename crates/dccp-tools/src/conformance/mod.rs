@@ -23,7 +23,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dccp_link::{CarrierKind, ConnectionConfig, ScopedAddress, ServiceCode};
 use netio::signal::Signals;
 
@@ -88,7 +88,7 @@ pub struct DccpConformanceArgs {
 /// # Errors
 ///
 /// Returns the error that made it impossible.
-pub fn run(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
+pub fn run(args: &DccpConformanceArgs) -> ToolResult<Ending> {
     if args.listen {
         return listen(args);
     }
@@ -124,7 +124,7 @@ pub fn run(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
 
 /// Refuses connection flags with --target, because the suite makes each packet itself and has no
 /// connection.
-fn refuse_settings(link: &LinkArgs) -> Result<(), ToolError> {
+fn refuse_settings(link: &LinkArgs) -> ToolResult<()> {
     let settings = [
         (link.ccid.is_some(), "--ccid"),
         (link.tx_ccid.is_some(), "--tx-ccid"),
@@ -143,7 +143,7 @@ fn refuse_settings(link: &LinkArgs) -> Result<(), ToolError> {
     }
 }
 
-fn listen(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
+fn listen(args: &DccpConformanceArgs) -> ToolResult<Ending> {
     let link = &args.link;
     if link.carrier() == CarrierArg::Kernel {
         return listen_by_kernel(args);
@@ -158,8 +158,7 @@ fn listen(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
         CarrierName::Raw => CarrierKind::Raw { answers_all_ports: true },
     };
     let config = responder_config(link)?;
-    let signals = Signals::install()
-        .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
+    let signals = Signals::for_command()?;
     let bind = match (args.bind, link.v4, link.v6) {
         (None, true, _) => Some(IpAddr::from([0; 4]).into()),
         (None, _, true) => Some(IpAddr::from([0; 16]).into()),
@@ -177,7 +176,7 @@ fn listen(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
 }
 
 /// Runs a responder over the kernel's sockets until a signal arrives.
-fn listen_by_kernel(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
+fn listen_by_kernel(args: &DccpConformanceArgs) -> ToolResult<Ending> {
     let refused = [
         (args.bind.is_some(), "--bind"),
         (args.init_cookies, "--init-cookies"),
@@ -188,8 +187,7 @@ fn listen_by_kernel(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
         return Err(ToolError::Usage(text));
     }
     let mut responder = KernelResponder::open(&args.link, &args.link.config()?)?;
-    let signals = Signals::install()
-        .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
+    let signals = Signals::for_command()?;
     print_text(&format!(
         "Listening on {} for {}\n",
         args.link.describe_ports(),
@@ -201,7 +199,7 @@ fn listen_by_kernel(args: &DccpConformanceArgs) -> Result<Ending, ToolError> {
 
 /// Returns the responder's connection settings from the flags, with the defaults that suit the
 /// suite.
-fn responder_config(link: &LinkArgs) -> Result<ConnectionConfig, ToolError> {
+fn responder_config(link: &LinkArgs) -> ToolResult<ConnectionConfig> {
     let suiting = ConformanceResponder::config(link.service_code);
     let mut config = link.config()?;
     config.allows_short_sequence = suiting.allows_short_sequence;
@@ -215,7 +213,7 @@ fn responder_config(link: &LinkArgs) -> Result<ConnectionConfig, ToolError> {
 }
 
 /// Returns the conformance cases of these names or groups; all cases when `only` is empty.
-fn choose(only: &[String]) -> Result<Vec<&'static ConformanceCase>, ToolError> {
+fn choose(only: &[String]) -> ToolResult<Vec<&'static ConformanceCase>> {
     let is_named = |case: &ConformanceCase, name: &String| {
         let name = name.to_uppercase();
         case.name == name || case.name.split_once('-').is_some_and(|(group, _)| group == name)
@@ -267,10 +265,10 @@ pub fn run_cases(
     service_code: ServiceCode,
     patience: Duration,
     only: &[String],
-    mut show: impl FnMut(&ConformanceCaseResult) -> Result<(), ToolError>,
-) -> Result<Vec<ConformanceCaseResult>, ToolError> {
+    mut show: impl FnMut(&ConformanceCaseResult) -> ToolResult<()>,
+) -> ToolResult<Vec<ConformanceCaseResult>> {
     let chosen = choose(only)?;
-    let bench = ConformanceContext::open(target, service_code, patience).map_err(failed)?;
+    let bench = ConformanceContext::open(target, service_code, patience)?;
     if bench.shares_host_with_target() {
         return Err(ToolError::Usage(format!(
             "over IP the suite and the target cannot both have the address {}, because each would \
@@ -303,7 +301,7 @@ pub fn run_cases(
 fn run_case(
     bench: &ConformanceContext,
     case: &'static ConformanceCase,
-) -> Result<ConformanceCaseResult, ToolError> {
+) -> ToolResult<ConformanceCaseResult> {
     bench.take_log();
     let verdict = match case.scope {
         ConformanceTestMethod::Inside(why) => {
@@ -315,14 +313,10 @@ fn run_case(
                 ConformanceVerdict::Fail { expected, came }
             }
             Err(CaseStopReason::NotApplicable(why)) => ConformanceVerdict::NotApplicable { why },
-            Err(CaseStopReason::Broken(error)) => return Err(failed(error)),
+            Err(CaseStopReason::Broken(error)) => return Err(error.into()),
         },
     };
     let packets = bench.take_log();
     let ConformanceCase { name, section, requirement, .. } = *case;
     Ok(ConformanceCaseResult { case: name, section, requirement, verdict, packets })
-}
-
-fn failed(error: netio::NetError) -> ToolError {
-    ToolError::Failed(error.to_string())
 }

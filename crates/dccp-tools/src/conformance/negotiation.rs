@@ -7,7 +7,7 @@ use dccp::option::{DccpOption, FeatureOption};
 use super::answer::TargetPacket;
 use super::context::ConformanceContext;
 use super::peer::{TesterConnection, option};
-use super::verdict::CaseStopReason;
+use super::verdict::Judged;
 
 /// Numbers of features with one value and no list (RFC 4340 §6.4): Sequence Window and Ack Ratio.
 const NON_NEGOTIABLE: [u8; 2] = [3, 5];
@@ -47,7 +47,7 @@ impl<'b> TesterConnection<'b> {
         bench: &'b ConformanceContext,
         options: &[u8],
         change: FeatureChange<'_>,
-    ) -> Result<(Self, Vec<u8>), CaseStopReason> {
+    ) -> Judged<(Self, Vec<u8>)> {
         let mut peer = Self::new(bench);
         let response = peer.request(&[options, &change.change()].concat())?;
         peer.complete()?;
@@ -61,7 +61,7 @@ impl<'b> TesterConnection<'b> {
         &mut self,
         response: &TargetPacket,
         change: FeatureChange<'_>,
-    ) -> Result<Vec<u8>, CaseStopReason> {
+    ) -> Judged<Vec<u8>> {
         match change.agreed(response) {
             Some(value) => Ok(value),
             None => self.negotiate(change.kind, change.feature, change.value),
@@ -76,7 +76,7 @@ impl<'b> TesterConnection<'b> {
         kind: FeatureOption,
         feature: u8,
         value: &[u8],
-    ) -> Result<Vec<u8>, CaseStopReason> {
+    ) -> Judged<Vec<u8>> {
         let answer = self.draw_confirms(kind, feature, &change(kind, feature, value))?;
         Ok(answer.features(confirm_of(kind), feature).swap_remove(0))
     }
@@ -88,7 +88,7 @@ impl<'b> TesterConnection<'b> {
         kind: FeatureOption,
         feature: u8,
         changes: &[u8],
-    ) -> Result<TargetPacket, CaseStopReason> {
+    ) -> Judged<TargetPacket> {
         let draft = self.next(PacketType::Ack).options(changes);
         self.send(&draft);
         let sync = self.next(PacketType::Sync);

@@ -138,15 +138,12 @@ impl<'b> TesterConnection<'b> {
     }
 
     /// Opens a connection with the target that uses Ack Vectors in both directions.
-    pub(super) fn open(bench: &'b ConformanceContext) -> Result<Self, CaseStopReason> {
+    pub(super) fn open(bench: &'b ConformanceContext) -> Judged<Self> {
         Self::open_with(bench, &VECTORS)
     }
 
     /// Opens a connection with the target by a Request with the options `options`.
-    pub(super) fn open_with(
-        bench: &'b ConformanceContext,
-        options: &[u8],
-    ) -> Result<Self, CaseStopReason> {
+    pub(super) fn open_with(bench: &'b ConformanceContext, options: &[u8]) -> Judged<Self> {
         let mut peer = Self::new(bench);
         peer.request(options)?;
         peer.complete()?;
@@ -156,16 +153,12 @@ impl<'b> TesterConnection<'b> {
     /// Sends a Request with these options and waits for the Response. Like a client, it repeats the
     /// Request when no packet comes at all (RFC 4340 §8.1.1), because the network may lose a
     /// Request without a broken rule.
-    pub(super) fn request(&mut self, options: &[u8]) -> Result<TargetPacket, CaseStopReason> {
+    pub(super) fn request(&mut self, options: &[u8]) -> Judged<TargetPacket> {
         self.request_with(options, &[])
     }
 
     /// Sends a Request like [`TesterConnection::request`], with data on it.
-    pub(super) fn request_with(
-        &mut self,
-        options: &[u8],
-        data: &[u8],
-    ) -> Result<TargetPacket, CaseStopReason> {
+    pub(super) fn request_with(&mut self, options: &[u8], data: &[u8]) -> Judged<TargetPacket> {
         let mut tried = 0;
         let response = loop {
             let draft = self.next(PacketType::Request).options(options).data(data);
@@ -288,10 +281,7 @@ impl<'b> TesterConnection<'b> {
     }
 
     /// Returns the next packet of the target for this connection that arrives within `timeout`.
-    pub(super) fn receive(
-        &mut self,
-        timeout: Duration,
-    ) -> Result<Option<TargetPacket>, CaseStopReason> {
+    pub(super) fn receive(&mut self, timeout: Duration) -> Judged<Option<TargetPacket>> {
         let deadline = Instant::now() + timeout;
         let Some(answer) = self.context.receive(self.socket_index, self.port, deadline)? else {
             return Ok(None);
@@ -333,7 +323,7 @@ impl<'b> TesterConnection<'b> {
         &mut self,
         expected: &str,
         is_it: impl Fn(&TargetPacket) -> bool,
-    ) -> Result<TargetPacket, CaseStopReason> {
+    ) -> Judged<TargetPacket> {
         self.wait_all(expected, is_it).map(|(answer, _)| answer)
     }
 
@@ -343,7 +333,7 @@ impl<'b> TesterConnection<'b> {
         &mut self,
         expected: &str,
         is_it: impl Fn(&TargetPacket) -> bool,
-    ) -> Result<(TargetPacket, Vec<TargetPacket>), CaseStopReason> {
+    ) -> Judged<(TargetPacket, Vec<TargetPacket>)> {
         self.wait_within(self.context.patience(), expected, is_it)
     }
 
@@ -352,7 +342,7 @@ impl<'b> TesterConnection<'b> {
         &mut self,
         expected: &str,
         is_it: impl Fn(&TargetPacket) -> bool,
-    ) -> Result<(TargetPacket, Vec<TargetPacket>), CaseStopReason> {
+    ) -> Judged<(TargetPacket, Vec<TargetPacket>)> {
         self.wait_within(REPETITION.max(self.context.patience()), expected, is_it)
     }
 
@@ -362,7 +352,7 @@ impl<'b> TesterConnection<'b> {
         time: Duration,
         expected: &str,
         is_it: impl Fn(&TargetPacket) -> bool,
-    ) -> Result<(TargetPacket, Vec<TargetPacket>), CaseStopReason> {
+    ) -> Judged<(TargetPacket, Vec<TargetPacket>)> {
         let deadline = Instant::now() + time;
         let mut passed = Vec::new();
         loop {
@@ -380,7 +370,7 @@ impl<'b> TesterConnection<'b> {
     }
 
     /// Returns all packets of the target that arrive within `time`.
-    pub(super) fn collect(&mut self, time: Duration) -> Result<Vec<TargetPacket>, CaseStopReason> {
+    pub(super) fn collect(&mut self, time: Duration) -> Judged<Vec<TargetPacket>> {
         let deadline = Instant::now() + time;
         let mut answers = Vec::new();
         loop {
@@ -394,7 +384,7 @@ impl<'b> TesterConnection<'b> {
 
     /// Sends a Sync and waits for the SyncAck, so that no later packet can answer one sent before.
     /// Returns the packets that arrived before the SyncAck.
-    pub(super) fn barrier(&mut self) -> Result<Vec<TargetPacket>, CaseStopReason> {
+    pub(super) fn barrier(&mut self) -> Judged<Vec<TargetPacket>> {
         let sync = self.next(PacketType::Sync);
         self.send(&sync);
         let number = sync.header.sequence;
@@ -408,10 +398,7 @@ impl<'b> TesterConnection<'b> {
 
     /// Sends a packet and waits until the target has processed it. Returns the packets that arrived
     /// until then.
-    pub(super) fn answers_to(
-        &mut self,
-        draft: &UnsentPacket,
-    ) -> Result<Vec<TargetPacket>, CaseStopReason> {
+    pub(super) fn answers_to(&mut self, draft: &UnsentPacket) -> Judged<Vec<TargetPacket>> {
         self.send(draft);
         self.barrier()
     }
@@ -426,11 +413,7 @@ impl<'b> TesterConnection<'b> {
     }
 
     /// Waits for a Reset with the code `code`, with which the target ends the connection.
-    pub(super) fn wait_reset(
-        &mut self,
-        code: ResetCode,
-        what: &str,
-    ) -> Result<TargetPacket, CaseStopReason> {
+    pub(super) fn wait_reset(&mut self, code: ResetCode, what: &str) -> Judged<TargetPacket> {
         self.wait_reset_of(&[code], what)
     }
 
@@ -439,7 +422,7 @@ impl<'b> TesterConnection<'b> {
         &mut self,
         codes: &[ResetCode],
         what: &str,
-    ) -> Result<TargetPacket, CaseStopReason> {
+    ) -> Judged<TargetPacket> {
         let names: Vec<_> = codes.iter().map(|c| format!("{} ({c})", c.number())).collect();
         let expected = format!("Reset code {} {what}", names.join(" or "));
         let answer = self.wait(&expected, |a| a.is(PacketType::Reset))?;
@@ -453,7 +436,7 @@ impl<'b> TesterConnection<'b> {
     /// Sends data packets that make the target send an acknowledgement with an Ack Vector, and
     /// returns it. The acknowledgement reports all packets sent before: the target chooses at which
     /// of them the Ack Ratio is reached (RFC 4341 §6.1).
-    pub(super) fn report(&mut self) -> Result<TargetPacket, CaseStopReason> {
+    pub(super) fn report(&mut self) -> Judged<TargetPacket> {
         let first = self.send_data(b"report");
         for _ in 1..ACK_RATIO {
             self.send_data(b"report");
@@ -462,7 +445,7 @@ impl<'b> TesterConnection<'b> {
     }
 
     /// Returns the state of the suite's packet `number` in the target's Ack Vector.
-    fn reported(&mut self, number: u64) -> Result<PacketState, CaseStopReason> {
+    fn reported(&mut self, number: u64) -> Judged<PacketState> {
         let report = self.report()?;
         // A packet that the vector does not reach counts as missing (§11.4).
         Ok(report.state_of(number, self.first).unwrap_or(PacketState::Missing))
@@ -526,7 +509,7 @@ impl<'b> TesterConnection<'b> {
     /// Waits until the target sends the datagram `mark` back, and acknowledges each datagram until
     /// then: the target's window holds back later datagrams while earlier ones are not
     /// acknowledged. Returns the packets that came before.
-    fn echoes_before(&mut self, mark: &[u8]) -> Result<Vec<TargetPacket>, CaseStopReason> {
+    fn echoes_before(&mut self, mark: &[u8]) -> Judged<Vec<TargetPacket>> {
         let mut passed = Vec::new();
         for _ in 0..ECHOES_MAX {
             let (answer, before) =

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::ToolError;
+use base::ToolResult;
 use dccp::connection::{ConnectionConfig, ConnectionEvent};
 use dccp_link::{
     CarrierKind, CarrierOptions, ConnectOptions, ConnectionKey, Driver, EndpointLimits, Peer,
@@ -31,7 +31,6 @@ pub struct ConformanceResponder {
 
 impl ConformanceResponder {
     /// Returns the default settings of a responder's connections.
-    #[must_use]
     pub fn config(service_code: ServiceCode) -> ConnectionConfig {
         ConnectionConfig {
             service_code,
@@ -52,7 +51,7 @@ impl ConformanceResponder {
         port: u16,
         config: ConnectionConfig,
         uses_init_cookies: bool,
-    ) -> Result<Self, ToolError> {
+    ) -> ToolResult<Self> {
         let mut options = CarrierOptions::new(kind);
         if let Some(ScopedAddress { address, scope }) = address {
             (options.addresses, options.scope) = (vec![address], scope);
@@ -68,7 +67,6 @@ impl ConformanceResponder {
     }
 
     /// Returns the responder's local UDP port; `None` over IP.
-    #[must_use]
     pub const fn udp_port(&self) -> Option<u16> {
         self.driver.udp_port()
     }
@@ -95,7 +93,7 @@ impl ConformanceResponder {
     /// # Errors
     ///
     /// Returns the kernel's error of waiting.
-    pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), ToolError> {
+    pub fn serve(&mut self, stop: &AtomicBool) -> ToolResult<()> {
         while !stop.load(Ordering::Acquire) {
             self.driver.wait(Some(Clock::mono_ns() + LOOK_NS))?;
             let now_ns = Clock::mono_ns();

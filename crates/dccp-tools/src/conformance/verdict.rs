@@ -36,7 +36,7 @@ impl From<NetError> for CaseStopReason {
 }
 
 /// Result of a check in a case: `Ok` when the target behaves as the RFC requires.
-pub(super) type Judged = Result<(), CaseStopReason>;
+pub(super) type Judged<T = ()> = Result<T, CaseStopReason>;
 
 /// Returns a failure of the case unless `holds` is true.
 pub(super) fn demand(holds: bool, expected: &str, came: impl FnOnce() -> String) -> Judged {

@@ -17,7 +17,7 @@ use netio::{
 };
 
 use super::answer::{TargetPacket, describe};
-use super::verdict::{CaseStopReason, PacketLogLine};
+use super::verdict::{CaseStopReason, Judged, PacketLogLine};
 use crate::options::CarrierName;
 
 /// Largest size of a packet of either side, in bytes.
@@ -55,7 +55,6 @@ pub struct ConformanceTarget {
 
 impl ConformanceTarget {
     /// Returns the address of the target with its network interface.
-    #[must_use]
     pub const fn scoped(&self) -> ScopedAddress {
         ScopedAddress { address: self.address, scope: self.scope }
     }
@@ -182,7 +181,7 @@ impl TargetTransport {
         socket_index: usize,
         port: u16,
         deadline: Instant,
-    ) -> Result<Option<TargetPacket>, CaseStopReason> {
+    ) -> Judged<Option<TargetPacket>> {
         loop {
             let is_ours = |answer: &TargetPacket| {
                 answer.socket_index == socket_index && answer.header.destination_port == port
@@ -201,7 +200,7 @@ impl TargetTransport {
 
     /// Receives packets of the target that arrive within `timeout`. Returns false when none
     /// arrives.
-    fn fill(&mut self, timeout: Duration) -> Result<bool, CaseStopReason> {
+    fn fill(&mut self, timeout: Duration) -> Judged<bool> {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let mut fds: Vec<_> = self.sockets.iter().map(TargetSocket::fd).collect();
         let ready =

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use netio::signal::Signals;
 use serde::Serialize;
 
@@ -142,9 +142,8 @@ impl Shares {
 /// # Errors
 ///
 /// Returns the error that made it impossible.
-pub fn run(args: &FairnessArgs) -> Result<DccpCommandOutcome, ToolError> {
-    let signals = Signals::install()
-        .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
+pub fn run(args: &FairnessArgs) -> ToolResult<DccpCommandOutcome> {
+    let signals = Signals::for_command()?;
     args.connection.check_handed_on()?;
     tcp::check(&args.tcp)?;
     let is_v6 = args.connection.v6;
@@ -198,7 +197,7 @@ fn share(
     args: &FairnessArgs,
     trial: DccpMeasurementSettings<'_>,
     signals: &Signals,
-) -> Result<Option<Shares>, ToolError> {
+) -> ToolResult<Option<Shares>> {
     let _link = namespaces.join_by(&args.link, trial.seed)?;
     let [from, to] = namespaces.ends();
     let (time, address) = (args.time, namespaces.receiver_address());

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use netio::NetError;
 use netio::congestion;
 
@@ -28,7 +28,7 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// # Errors
 ///
 /// Returns the reason, with the algorithms that the kernel has.
-pub(super) fn check(algorithm: &str) -> Result<(), ToolError> {
+pub(super) fn check(algorithm: &str) -> ToolResult<()> {
     let socket = TcpListener::bind("localhost:0")
         .map_err(|error| ToolError::Failed(format!("cannot open a TCP socket: {error}")))?;
     congestion::set(&socket, algorithm).map_err(|error| refused(&error))
@@ -48,10 +48,6 @@ fn refused(error: &NetError) -> ToolError {
     ToolError::Failed(format!("{error}{why}; available: {available}"))
 }
 
-fn enter(namespace: &Path) -> Result<(), ToolError> {
-    netio::namespace::enter(namespace).map_err(|error| ToolError::Failed(error.to_string()))
-}
-
 /// Receives the data of one TCP connection to `address` for `time`. Returns the rate in bits per
 /// second, counted from the first byte.
 pub(super) fn receive(
@@ -59,8 +55,8 @@ pub(super) fn receive(
     address: &str,
     tell: &mpsc::Sender<()>,
     time: Duration,
-) -> Result<f64, ToolError> {
-    enter(namespace)?;
+) -> ToolResult<f64> {
+    netio::namespace::enter(namespace)?;
     let cannot = |error| ToolError::Failed(format!("cannot receive over TCP: {error}"));
     let listener = TcpListener::bind((address, PORT)).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
@@ -102,8 +98,8 @@ pub(super) fn send(
     address: &str,
     algorithm: &str,
     time: Duration,
-) -> Result<String, ToolError> {
-    enter(namespace)?;
+) -> ToolResult<String> {
+    netio::namespace::enter(namespace)?;
     let cannot = |error| ToolError::Failed(format!("cannot send over TCP: {error}"));
     let mut stream = TcpStream::connect((address, PORT)).map_err(cannot)?;
     congestion::set(&stream, algorithm).map_err(|error| refused(&error))?;
@@ -122,7 +118,7 @@ pub(super) fn send(
             Err(error) => return Err(cannot(error)),
         }
     }
-    let used = congestion::get(&stream).map_err(|error| ToolError::Failed(error.to_string()))?;
+    let used = congestion::get(&stream)?;
     stream.shutdown(Shutdown::Write).ok();
     Ok(used)
 }

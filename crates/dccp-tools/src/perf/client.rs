@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dccp_link::{ConnectionConfig, ConnectionKey, DccpError, Driver, EndpointLimits};
 use netio::Clock;
 
@@ -23,7 +23,7 @@ pub(super) fn run(
     args: &DccpPerfArgs,
     host: &str,
     config: &ConnectionConfig,
-) -> Result<DccpCommandOutcome, ToolError> {
+) -> ToolResult<DccpCommandOutcome> {
     let to = args.link.destination(host)?;
     let recorder = args.recorder()?;
     let mut session = connect(args, to, config, args.flow_request(), args.interval())?;
@@ -42,7 +42,7 @@ pub(super) fn connect(
     config: &ConnectionConfig,
     request: FlowRequest,
     interval: Option<Duration>,
-) -> Result<PerfSession, ToolError> {
+) -> ToolResult<PerfSession> {
     let mut driver =
         Driver::open(&args.bound(args.link.client_carrier(to.peer)?), EndpointLimits::default())?;
     let keys: Vec<_> = (0..args.parallel)
@@ -65,7 +65,7 @@ pub(super) fn converse(
     args: &DccpPerfArgs,
     to: DccpDestination,
     config: &ConnectionConfig,
-) -> Result<(Vec<FlowEnd>, bool), ToolError> {
+) -> ToolResult<(Vec<FlowEnd>, bool)> {
     let mut ended = Vec::new();
     let mut is_interrupted = false;
     let mut abort_ns = u64::MAX;
@@ -97,11 +97,7 @@ pub(super) fn converse(
 }
 
 /// Checks that a datagram length requested with -l fits the path.
-fn check_length(
-    args: &DccpPerfArgs,
-    driver: &Driver,
-    keys: &[ConnectionKey],
-) -> Result<(), ToolError> {
+fn check_length(args: &DccpPerfArgs, driver: &Driver, keys: &[ConnectionKey]) -> ToolResult<()> {
     let max =
         keys.iter().filter_map(|key| driver.connection(key)).map(|c| c.data_bytes_max()).min();
     match (args.len, max) {

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dccp::connection::SendError;
 use dccp_link::{ConnectionConfig, DccpError};
 use netio::signal::Signals;
@@ -143,7 +143,7 @@ struct KernelSession {
 pub(super) fn run(
     args: &DccpPerfArgs,
     config: &ConnectionConfig,
-) -> Result<DccpCommandOutcome, ToolError> {
+) -> ToolResult<DccpCommandOutcome> {
     let refused = [
         (args.search, "--search"),
         (args.probe.is_some(), "--probe"),
@@ -166,7 +166,7 @@ fn run_client(
     args: &DccpPerfArgs,
     host: &str,
     config: &ConnectionConfig,
-) -> Result<DccpCommandOutcome, ToolError> {
+) -> ToolResult<DccpCommandOutcome> {
     let to = args.link.destination(host)?;
     let mut session = KernelSession::new(args, "client")?;
     let (address, ports) = (to.address(), args.link.describe_ports());
@@ -222,10 +222,7 @@ fn run_client(
     })
 }
 
-fn run_server(
-    args: &DccpPerfArgs,
-    config: &ConnectionConfig,
-) -> Result<DccpCommandOutcome, ToolError> {
+fn run_server(args: &DccpPerfArgs, config: &ConnectionConfig) -> ToolResult<DccpCommandOutcome> {
     let listener = kernel::listen(&args.link, config, u16::MAX)?;
     let mut session = KernelSession::new(args, "server")?;
     let describe_ports = format!("Server listening on {}", args.link.describe_ports());
@@ -254,10 +251,8 @@ fn run_server(
 }
 
 impl KernelSession {
-    fn new(args: &DccpPerfArgs, role: &'static str) -> Result<Self, ToolError> {
-        let signals = Signals::install().map_err(|error| {
-            ToolError::Failed(format!("cannot install signal handlers: {error}"))
-        })?;
+    fn new(args: &DccpPerfArgs, role: &'static str) -> ToolResult<Self> {
+        let signals = Signals::for_command()?;
         let interval_ns = args.interval().map(|interval: Duration| interval.as_nanos() as u64);
         Ok(Self {
             signals,
@@ -291,7 +286,7 @@ impl KernelSession {
     }
 
     /// Runs one turn of the session's loop: waits for events and handles them.
-    fn turn(&mut self, listener: Option<&DccpSocket>) -> Result<(), ToolError> {
+    fn turn(&mut self, listener: Option<&DccpSocket>) -> ToolResult<()> {
         self.wait(listener)?;
         if let Some(listener) = listener {
             self.accept(listener)?;
@@ -311,7 +306,7 @@ impl KernelSession {
         Ok(())
     }
 
-    fn wait(&self, listener: Option<&DccpSocket>) -> Result<(), ToolError> {
+    fn wait(&self, listener: Option<&DccpSocket>) -> ToolResult<()> {
         let now_ns = Clock::mono_ns();
         let mut until_ns = now_ns + if self.has_more { 0 } else { LOOK_NS };
         for Member { flow, .. } in &self.members {
@@ -328,7 +323,7 @@ impl KernelSession {
         Ok(())
     }
 
-    fn accept(&mut self, listener: &DccpSocket) -> Result<(), ToolError> {
+    fn accept(&mut self, listener: &DccpSocket) -> ToolResult<()> {
         loop {
             match listener.accept() {
                 Ok((socket, remote)) => self.add(socket, remote, None),
@@ -365,7 +360,7 @@ impl KernelSession {
         }
     }
 
-    fn end_intervals(&mut self, now_ns: u64) -> Result<(), ToolError> {
+    fn end_intervals(&mut self, now_ns: u64) -> ToolResult<()> {
         let Some(interval_ns) = self.interval_ns else { return Ok(()) };
         for Member { flow, .. } in &mut self.members {
             if flow.has_interval(now_ns, interval_ns) {

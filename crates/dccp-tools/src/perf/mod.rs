@@ -19,7 +19,7 @@ mod udp;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dccp_link::{CarrierOptions, ConnectionConfig, Driver, EndpointLimits, ScopedAddress};
 
 use crate::debug::Observer;
@@ -162,7 +162,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 /// # Errors
 ///
 /// Returns the error that made it impossible.
-pub fn run(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError> {
+pub fn run(args: &DccpPerfArgs) -> ToolResult<DccpCommandOutcome> {
     if args.version {
         let version = env!("CARGO_PKG_VERSION");
         print_text(&format!("godwit perf {version}; takes command lines of iperf 2 and 3\n"))?;
@@ -196,7 +196,7 @@ pub fn run(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError> {
 
 impl DccpPerfArgs {
     /// Checks the flags with plain UDP, and names alternatives to those that it does not support.
-    fn check_udp(&self) -> Result<(), ToolError> {
+    fn check_udp(&self) -> ToolResult<()> {
         let instead = if self.bandwidth.is_some() {
             "-u with -b: plain UDP is always sent as fast as possible; leave -u out to send DCCP \
              at this rate, or leave -b out"
@@ -238,7 +238,7 @@ impl DccpPerfArgs {
         Some(self.interval).filter(|interval| !interval.is_zero())
     }
 
-    fn recorder(&self) -> Result<Option<ProbeRecorder>, ToolError> {
+    fn recorder(&self) -> ToolResult<Option<ProbeRecorder>> {
         let create = |path: &PathBuf| ProbeRecorder::create(path, self.probe_interval);
         self.probe.as_ref().map(create).transpose()
     }
@@ -276,10 +276,7 @@ impl DccpPerfArgs {
     }
 }
 
-fn run_server(
-    args: &DccpPerfArgs,
-    config: &ConnectionConfig,
-) -> Result<DccpCommandOutcome, ToolError> {
+fn run_server(args: &DccpPerfArgs, config: &ConnectionConfig) -> ToolResult<DccpCommandOutcome> {
     let recorder = args.recorder()?;
     let mut driver =
         Driver::open(&args.bound(args.link.server_carrier()?), EndpointLimits::default())?;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use serde::Serialize;
 
 use super::figures::{IntervalDatagramCounts, ReceivedDataFigures, SentDataFigures, per_second};
@@ -105,11 +105,11 @@ impl PerfOutput {
     }
 
     /// Prints a line of text, unless the output is JSON.
-    pub(crate) fn line(&self, text: &str) -> Result<(), ToolError> {
+    pub(crate) fn line(&self, text: &str) -> ToolResult<()> {
         if self.is_json { Ok(()) } else { print_text(&format!("{text}\n")) }
     }
 
-    fn head(&mut self) -> Result<(), ToolError> {
+    fn head(&mut self) -> ToolResult<()> {
         if core::mem::replace(&mut self.has_head, true) {
             return Ok(());
         }
@@ -117,7 +117,7 @@ impl PerfOutput {
     }
 
     /// Prints the report interval of a flow that ends now.
-    pub(crate) fn interval(&mut self, flow: &mut PerfFlow, now_ns: u64) -> Result<(), ToolError> {
+    pub(crate) fn interval(&mut self, flow: &mut PerfFlow, now_ns: u64) -> ToolResult<()> {
         let Some(started_ns) = flow.started_ns else { return Ok(()) };
         let since = |at_ns: u64| at_ns.saturating_sub(started_ns) as f64 / 1e9;
         let (start_s, end_s) = (since(flow.interval_ns), since(now_ns));
@@ -150,7 +150,7 @@ impl PerfOutput {
     }
 
     /// Prints the summary of flows that have ended, as text or as a JSON document.
-    pub(crate) fn summary(&mut self, flows: &[FlowEnd]) -> Result<(), ToolError> {
+    pub(crate) fn summary(&mut self, flows: &[FlowEnd]) -> ToolResult<()> {
         if self.is_json {
             let document = PerfDocument {
                 tool: "godwit dccp perf",

@@ -2,7 +2,7 @@
 //! the data. Each step is an ordinary measurement over its own connections; [`measure::search`]
 //! chooses the next rate.
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dccp_link::ConnectionConfig;
 use measure::plan::SearchPlan;
 use measure::record::Purpose;
@@ -101,7 +101,7 @@ pub(super) fn run(
     args: &DccpPerfArgs,
     host: &str,
     config: &ConnectionConfig,
-) -> Result<DccpCommandOutcome, ToolError> {
+) -> ToolResult<DccpCommandOutcome> {
     let to = args.link.destination(host)?;
     let dwell_s = args.time.as_secs_f64();
     if !args.json {
@@ -148,7 +148,7 @@ fn measure(
     to: DccpDestination,
     config: &ConnectionConfig,
     bits_per_s: u64,
-) -> Result<Option<Vec<FlowEnd>>, ToolError> {
+) -> ToolResult<Option<Vec<FlowEnd>>> {
     let mut order = args.transfer_parameters();
     order.bits_per_s = Some(bits_per_s.max(1));
     order.settling_ms = (order.duration_ms as f64 * SETTLING) as u64;
@@ -207,7 +207,7 @@ fn show(
     args: &DccpPerfArgs,
     outcome: Option<SearchResult>,
     steps: &[RateSearchStep],
-) -> Result<(), ToolError> {
+) -> ToolResult<()> {
     let found_bits_per_s = outcome
         .and_then(|outcome| outcome.rate_per_s)
         .map(|rate| (rate * args.datagram_bits()).round());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use base::ToolError;
+use base::ToolResult;
 use dccp::connection::ConnectionEvent;
 use dccp::header::ResetCode;
 use dccp_link::{ConnectionKey, DccpError, Driver, ScopedAddress};
@@ -66,10 +66,8 @@ impl PerfSession {
         output: PerfOutput,
         interval: Option<Duration>,
         is_client: bool,
-    ) -> Result<Self, ToolError> {
-        let signals = Signals::install().map_err(|error| {
-            ToolError::Failed(format!("cannot install signal handlers: {error}"))
-        })?;
+    ) -> ToolResult<Self> {
+        let signals = Signals::for_command()?;
         // Departures are microseconds apart; a late wake-up delays them.
         let _ = netio::thread::set_timer_slack_ns(1);
         let interval_ns = interval.map(|interval| interval.as_nanos() as u64);
@@ -133,7 +131,7 @@ impl PerfSession {
     }
 
     /// Runs one turn of the session's loop: waits for events and handles them.
-    pub(crate) fn turn(&mut self) -> Result<(), ToolError> {
+    pub(crate) fn turn(&mut self) -> ToolResult<()> {
         let now_ns = Clock::mono_ns();
         let intervals = self.flows.values().filter(|flow| flow.started_ns.is_some());
         let intervals = intervals.filter_map(|flow| Some(flow.interval_ns + self.interval_ns?));
@@ -155,7 +153,7 @@ impl PerfSession {
     }
 
     /// Writes a line of the probe file for each connection that sends, when samples are due.
-    fn record(&mut self, now_ns: u64) -> Result<(), ToolError> {
+    fn record(&mut self, now_ns: u64) -> ToolResult<()> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         if !recorder.is_due(now_ns) {
             return Ok(());
@@ -260,7 +258,7 @@ impl PerfSession {
         self.has_more = self.driver.flush();
     }
 
-    fn tick(&mut self, now_ns: u64) -> Result<(), ToolError> {
+    fn tick(&mut self, now_ns: u64) -> ToolResult<()> {
         let cpu_ns = Clock::process_cpu_ns();
         let mut ended = Vec::new();
         for (key, flow) in &mut self.flows {

@@ -11,9 +11,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use netio::signal::Signals;
-use netio::{Clock, NetError, PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
+use netio::{Clock, PollFd, RecvBatch, SendBatch, UdpOptions, UdpSocket, poll};
 
 use super::figures::{FlowReceiver, ReceivedDataFigures, SentDataFigures};
 use super::message::PerfMessage;
@@ -36,32 +36,23 @@ const FLOWS_MAX: usize = 1_024;
 /// Largest size of a control message in bytes.
 const MESSAGE_BYTES_MAX: usize = 9_000;
 
-fn open(bind: SocketAddr) -> Result<UdpSocket, ToolError> {
+fn open(bind: SocketAddr) -> ToolResult<UdpSocket> {
     let opened = UdpSocket::open(&UdpOptions {
         coalesce: true,
         receive_buffer_bytes: Some(BUFFER_BYTES),
         send_buffer_bytes: Some(BUFFER_BYTES),
         ..UdpOptions::at(bind)
     });
-    opened.map_err(|error: NetError| ToolError::Failed(error.to_string()))
-}
-
-fn signals() -> Result<Signals, ToolError> {
-    Signals::install()
-        .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))
-}
-
-fn failed(what: &str, error: &std::io::Error) -> ToolError {
-    ToolError::Failed(format!("cannot {what}: {error}"))
+    Ok(opened?)
 }
 
 /// Runs the UDP server: counts received datagrams of any number of senders, and prints the results.
-pub(super) fn serve(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError> {
+pub(super) fn serve(args: &DccpPerfArgs) -> ToolResult<DccpCommandOutcome> {
     let any: IpAddr =
         if args.link.v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let own = args.bind.unwrap_or_else(|| any.into()).with_port(args.link.udp_port);
     let socket = open(own)?;
-    let signals = signals()?;
+    let signals = Signals::for_command()?;
     let mut output = args.output("server");
     let listening = format!("Server listening on UDP port {}", args.link.udp_port);
     output.line(&listening)?;
@@ -71,7 +62,7 @@ pub(super) fn serve(args: &DccpPerfArgs) -> Result<DccpCommandOutcome, ToolError
     let mut readers = Readers::new();
     while !signals.stop().load(Ordering::Acquire) {
         poll(&mut [PollFd::readable(&socket)], Some(LOOK_NS))
-            .map_err(|error| failed("wait", &error))?;
+            .map_err(|error| ToolError::failed("wait", error))?;
         let ended = readers.read(&socket);
         if !ended.is_empty() {
             output.summary(&ended)?;
@@ -205,7 +196,7 @@ fn direction(
 }
 
 /// Runs the UDP client: sends for the requested time, then requests the server's report.
-pub(super) fn send(args: &DccpPerfArgs, host: &str) -> Result<DccpCommandOutcome, ToolError> {
+pub(super) fn send(args: &DccpPerfArgs, host: &str) -> ToolResult<DccpCommandOutcome> {
     let destination = args.link.destination(host)?;
     let (address, udp_port) = (destination.address(), destination.peer.udp_port);
     let to = address.with_port(udp_port);
@@ -214,7 +205,7 @@ pub(super) fn send(args: &DccpPerfArgs, host: &str) -> Result<DccpCommandOutcome
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = open(args.bind.unwrap_or_else(|| any.into()).with_port(0))?;
-    let signals = signals()?;
+    let signals = Signals::for_command()?;
     let mut output = args.output("client");
     output.line(&format!("Sending to {host} ({address}), UDP port {udp_port}"))?;
     let datagram_bytes = args.len.map_or(DATAGRAM_BYTES, usize::from);
@@ -246,8 +237,10 @@ fn summarize(
     socket: &UdpSocket,
     to: SocketAddr,
     direction: FlowDirectionResult,
-) -> Result<(), ToolError> {
-    let local = socket.local_address().map_err(|error| failed("get the local address", &error))?;
+) -> ToolResult<()> {
+    let local = socket
+        .local_address()
+        .map_err(|error| ToolError::failed("get the local address", error))?;
     let (local, remote) = (local.to_string(), to.to_string());
     output.summary(&[FlowEnd {
         flow: 1,
@@ -266,7 +259,7 @@ fn send_data(
     datagram_bytes: usize,
     time: Duration,
     signals: &Signals,
-) -> Result<SentDataFigures, ToolError> {
+) -> ToolResult<SentDataFigures> {
     let slot_bytes = datagram_bytes.max(1);
     let mut batch = SendBatch::new(SEND_SLOTS, slot_bytes, socket.supports_segmentation());
     let (begun_ns, cpu_ns) = (Clock::mono_ns(), Clock::process_cpu_ns());
@@ -282,14 +275,14 @@ fn send_data(
         }
         while batch.flush(socket).left > 0 {
             poll(&mut [PollFd::writable(socket)], Some(LOOK_NS))
-                .map_err(|error| failed("wait for room in the send buffer", &error))?;
+                .map_err(|error| ToolError::failed("wait for room in the send buffer", error))?;
         }
         now_ns = Clock::mono_ns();
     }
     let counts = batch.counts();
     if counts.sent == 0 {
         let cause = batch.last_refusal().unwrap_or_else(|| std::io::ErrorKind::TimedOut.into());
-        return Err(failed(&format!("send to {to}"), &cause));
+        return Err(ToolError::failed(format_args!("send to {to}"), cause));
     }
     let seconds = (now_ns - begun_ns) as f64 / 1e9;
     let cpu = (Clock::process_cpu_ns() - cpu_ns) as f64 / 1e9 / seconds;
@@ -302,7 +295,7 @@ fn request_report(
     socket: &UdpSocket,
     to: SocketAddr,
     sent: SentDataFigures,
-) -> Result<Option<ReceivedDataFigures>, ToolError> {
+) -> ToolResult<Option<ReceivedDataFigures>> {
     let message = PerfMessage::Fin(sent).write();
     let mut batch = SendBatch::new(1, MESSAGE_BYTES_MAX, false);
     let mut answers = RecvBatch::coalescing();
@@ -314,7 +307,7 @@ fn request_report(
         batch.flush(socket);
         batch.discard();
         poll(&mut [PollFd::readable(socket)], Some(FIN_NS))
-            .map_err(|error| failed("wait", &error))?;
+            .map_err(|error| ToolError::failed("wait", error))?;
         while answers.receive(socket).unwrap_or(0) > 0 {
             for datagram in answers.iter().filter(|datagram| datagram.source == to) {
                 if let PerfMessage::Report(received) = PerfMessage::read(datagram.octets) {

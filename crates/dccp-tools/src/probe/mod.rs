@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use netio::signal::Signals;
 use serde::Serialize;
 
@@ -67,9 +67,8 @@ struct ProbeDocument<'a> {
 /// # Errors
 ///
 /// Returns the error that made it impossible.
-pub fn run(args: &DccpProbeArgs) -> Result<DccpCommandOutcome, ToolError> {
-    let signals = Signals::install()
-        .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
+pub fn run(args: &DccpProbeArgs) -> ToolResult<DccpCommandOutcome> {
+    let signals = Signals::for_command()?;
     let (name, mut input) = open_samples(args.file.as_deref())?;
     let keeps_lines = args.html.is_some() || args.json;
     let (mut lines, mut rows) = (Vec::new(), ProbeIntervalTable::new(args.interval));
@@ -110,7 +109,7 @@ pub fn run(args: &DccpProbeArgs) -> Result<DccpCommandOutcome, ToolError> {
 
 /// Opens a probe file, or the standard input without a file name or with `-`. Returns its name for
 /// messages and its reader.
-fn open_samples(file: Option<&Path>) -> Result<(String, Box<dyn BufRead>), ToolError> {
+fn open_samples(file: Option<&Path>) -> ToolResult<(String, Box<dyn BufRead>)> {
     let Some(path) = file.filter(|path| *path != Path::new("-")) else {
         return Ok(("standard input".to_owned(), Box::new(io::stdin().lock())));
     };
@@ -122,7 +121,7 @@ fn open_samples(file: Option<&Path>) -> Result<(String, Box<dyn BufRead>), ToolE
 }
 
 /// Writes the samples of a probe file as a page, as JSON, or both.
-fn show(args: &DccpProbeArgs, lines: &[ProbeSample]) -> Result<(), ToolError> {
+fn show(args: &DccpProbeArgs, lines: &[ProbeSample]) -> ToolResult<()> {
     if let Some(path) = &args.html {
         let page = charts::page(lines);
         std::fs::write(path, page).map_err(|error| {

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dccp::ccid::SenderFigures;
 use dccp::connection::Connection;
 use dccp_link::ConnectionKey;
@@ -35,7 +35,7 @@ impl ProbeRecorder {
     /// # Errors
     ///
     /// Returns an error when the file cannot be written.
-    pub(crate) fn create(path: &Path, interval: Duration) -> Result<Self, ToolError> {
+    pub(crate) fn create(path: &Path, interval: Duration) -> ToolResult<Self> {
         let failed = |error| ToolError::Failed(format!("cannot write {}: {error}", path.display()));
         let mut file = File::create(path).map_err(failed)?;
         file.write_all(HEAD.as_bytes()).map_err(failed)?;
@@ -100,7 +100,7 @@ impl ProbeRecorder {
     /// # Errors
     ///
     /// Returns the error of the file system.
-    pub(crate) fn write(&mut self, now_ns: u64) -> Result<(), ToolError> {
+    pub(crate) fn write(&mut self, now_ns: u64) -> ToolResult<()> {
         self.next_ns = now_ns + self.interval_ns;
         let done = self.file.write_all(self.text.as_bytes());
         self.text.clear();

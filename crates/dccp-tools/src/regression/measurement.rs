@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::ToolError;
+use base::ToolResult;
 use measure::regression::RegressionClock;
 
 use super::case::{DatagramHeaders, RegressionCase};
@@ -51,7 +51,7 @@ struct RegressionRowPlan<'c> {
 }
 
 /// Receiver of a regression's progress reports.
-pub(super) type Listener<'l> = dyn FnMut(RegressionProgress) -> Result<(), ToolError> + 'l;
+pub(super) type Listener<'l> = dyn FnMut(RegressionProgress) -> ToolResult<()> + 'l;
 
 /// Results of a regression.
 pub(super) struct RegressionResults {
@@ -62,7 +62,7 @@ pub(super) struct RegressionResults {
 
 impl RegressionCases {
     /// Creates the network namespaces, if a case is measured with the real clock.
-    pub(super) fn create_namespaces(&self) -> Result<Option<MeasurementNamespaces>, ToolError> {
+    pub(super) fn create_namespaces(&self) -> ToolResult<Option<MeasurementNamespaces>> {
         let is_real = self.clocks.contains(&RegressionClock::Real);
         is_real.then(|| MeasurementNamespaces::set(self.common.wrapping.is_v6)).transpose()
     }
@@ -73,7 +73,7 @@ impl RegressionCases {
         namespaces: Option<&MeasurementNamespaces>,
         stop: &AtomicBool,
         tell: &mut Listener<'_>,
-    ) -> Result<RegressionResults, ToolError> {
+    ) -> ToolResult<RegressionResults> {
         let mut rows = Vec::new();
         for case in &self.cases {
             for &ccids in &self.ccids {
@@ -100,7 +100,7 @@ impl RegressionCases {
         plan: RegressionRowPlan<'_>,
         stop: &AtomicBool,
         tell: &mut Listener<'_>,
-    ) -> Result<Option<RegressionRow>, ToolError> {
+    ) -> ToolResult<Option<RegressionRow>> {
         let RegressionRowPlan { case, ccids, clock, namespaces } = plan;
         let runs = self.common.runs;
         let mut rates = Vec::new();
@@ -127,7 +127,7 @@ impl RegressionCases {
         ccids: (u8, u8),
         seed: u64,
         stop: &AtomicBool,
-    ) -> Result<Option<f64>, ToolError> {
+    ) -> ToolResult<Option<f64>> {
         let CommonRunSettings { wrapping, tx_qlen, seconds, .. } = self.common;
         let datagram_bytes = wrapping.datagram_bytes();
         if let Some(namespaces) = namespaces {
@@ -158,7 +158,7 @@ fn configs(
     wrapping: DatagramHeaders,
     tx_ccid: u8,
     rx_ccid: u8,
-) -> Result<[dccp_link::ConnectionConfig; 2], ToolError> {
+) -> ToolResult<[dccp_link::ConnectionConfig; 2]> {
     let mut client = connection.config()?;
     client.send_queue_len = tx_qlen;
     client.packet_bytes_max = wrapping.packet_bytes_max();

@@ -15,7 +15,7 @@ mod virtual_clock;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use measure::regression::RegressionClock;
@@ -118,7 +118,7 @@ impl DccpRegressionArgs {
         }
     }
 
-    fn regression_cases(&self) -> Result<RegressionCases, ToolError> {
+    fn regression_cases(&self) -> ToolResult<RegressionCases> {
         let plan = case::shipped();
         let is_tx_qlen_set = self.connection.sets("tx_qlen");
         let wrapping = DatagramHeaders {
@@ -160,9 +160,8 @@ impl DccpRegressionArgs {
 /// # Errors
 ///
 /// Returns the error that made it impossible.
-pub fn run(args: &DccpRegressionArgs) -> Result<DccpCommandOutcome, ToolError> {
-    let signals = Signals::install()
-        .map_err(|error| ToolError::Failed(format!("cannot install signal handlers: {error}")))?;
+pub fn run(args: &DccpRegressionArgs) -> ToolResult<DccpCommandOutcome> {
+    let signals = Signals::for_command()?;
     args.connection.check_handed_on()?;
     let bench = args.regression_cases()?;
     let namespaces = bench.create_namespaces()?;
@@ -187,7 +186,7 @@ fn show(
     args: &DccpRegressionArgs,
     common: CommonRunSettings,
     rows: &[RegressionRow],
-) -> Result<(), ToolError> {
+) -> ToolResult<()> {
     let write = |path: &PathBuf, text: String| {
         let done = std::fs::write(path, text);
         done.map_err(|error| ToolError::Failed(format!("cannot write {}: {error}", path.display())))

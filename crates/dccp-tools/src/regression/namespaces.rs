@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use testbed::process::describe;
 use testbed::{ChildProcess, CommandLine, RegisteredRun, Registry, TestbedError, namespace};
 
@@ -81,7 +81,7 @@ fn neighbour(here: (&str, &str), there: (&str, &str), address: &str) -> Result<(
 
 impl MeasurementNamespaces {
     /// Creates the network namespaces and connects them, over IPv4 or over IPv6.
-    pub(crate) fn set(is_v6: bool) -> Result<Self, ToolError> {
+    pub(crate) fn set(is_v6: bool) -> ToolResult<Self> {
         if testbed::registry::user_id() != 0 {
             return Err(ToolError::Failed("network namespaces need root".to_owned()));
         }
@@ -106,7 +106,7 @@ impl MeasurementNamespaces {
         Ok(namespaces)
     }
 
-    fn join(&self) -> Result<(), ToolError> {
+    fn join(&self) -> ToolResult<()> {
         let Self { sender, receiver, links, router, .. } = self;
         let pairs = [
             (sender, "d0", ["10.9.0.1/24", "fd09::1/64"], "d1"),
@@ -162,7 +162,7 @@ impl MeasurementNamespaces {
     }
 
     /// Starts this program with the arguments `words` in a network namespace.
-    fn start(&self, name: &str, namespace: &str, words: &str) -> Result<ChildProcess, ToolError> {
+    fn start(&self, name: &str, namespace: &str, words: &str) -> ToolResult<ChildProcess> {
         let words = words.split_ascii_whitespace();
         let through = ["ip", "netns", "exec", namespace];
         let command = CommandLine::new(&self.godwit).args(words).with_prefix(&through);
@@ -170,7 +170,7 @@ impl MeasurementNamespaces {
     }
 
     /// Waits until a child process has printed `words` to its standard error.
-    fn wait_for(&self, child: &mut ChildProcess, words: &str) -> Result<(), ToolError> {
+    fn wait_for(&self, child: &mut ChildProcess, words: &str) -> ToolResult<()> {
         let until = Instant::now() + PATIENCE;
         let file = self.folder.join(format!("{}.err", child.name()));
         let has_printed = || std::fs::read_to_string(&file).is_ok_and(|text| text.contains(words));
@@ -182,7 +182,7 @@ impl MeasurementNamespaces {
     }
 
     /// Starts an emulated link between two interfaces of the links' namespace.
-    fn link(&self, ends: [&str; 2], link: &str, seed: u64) -> Result<ChildProcess, ToolError> {
+    fn link(&self, ends: [&str; 2], link: &str, seed: u64) -> ToolResult<ChildProcess> {
         let between = format!("--between {0}:{1} {0}:{2}", self.links, ends[0], ends[1]);
         let words = format!("netem {between} --seed {seed} {link}");
         let mut child = self.start(&format!("link-{}", ends[0]), &self.links, &words)?;
@@ -198,7 +198,7 @@ impl MeasurementNamespaces {
         trial: DccpMeasurementSettings<'_>,
         tx_qlen: usize,
         stop: &AtomicBool,
-    ) -> Result<Option<f64>, ToolError> {
+    ) -> ToolResult<Option<f64>> {
         let pairs: &[[&str; 2]] =
             if !case.is_routed { &[["d1", "d2"]] } else { &[["r1", "r2"], ["r5", "r6"]] };
         let address = RECEIVER[usize::from(self.is_v6)][usize::from(case.is_routed)];
@@ -213,7 +213,7 @@ impl MeasurementNamespaces {
     }
 
     /// Connects sender and receiver directly by an emulated link, described in the words of `tc`.
-    pub(crate) fn join_by(&self, link: &str, seed: u64) -> Result<ChildProcess, ToolError> {
+    pub(crate) fn join_by(&self, link: &str, seed: u64) -> ToolResult<ChildProcess> {
         self.link(["d1", "d2"], link, seed)
     }
 
@@ -227,7 +227,7 @@ impl MeasurementNamespaces {
         count: usize,
         settings: &str,
         stop: &AtomicBool,
-    ) -> Result<Option<Vec<f64>>, ToolError> {
+    ) -> ToolResult<Option<Vec<f64>>> {
         let DccpMeasurementSettings { seconds, datagram_bytes, .. } = trial;
         let words = format!("dccp perf -s -1 {settings} {} --json", trial.words(false));
         let mut server = self.start("server", &self.receiver, &words)?;
@@ -283,7 +283,7 @@ fn read_failures(path: &Path) -> String {
 
 /// Returns the rate of each flow that the receiver read in bits per second, from the JSON document
 /// of the client at `path`.
-fn read_rates(path: &Path, count: usize) -> Result<Vec<f64>, ToolError> {
+fn read_rates(path: &Path, count: usize) -> ToolResult<Vec<f64>> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let rate = |flow: usize| document.pointer(&format!("/flows/{flow}/directions/0/bits_per_s"));

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use measure::regression::{RegressionClock, RegressionPlan};
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub fn run_plan(
     runs: Option<u32>,
     stop: &AtomicBool,
     tell: &mut Listener<'_>,
-) -> Result<RegressionTable, ToolError> {
+) -> ToolResult<RegressionTable> {
     let mut clocks = plan.clocks.clone();
     let mut warnings = Vec::new();
     if testbed::registry::user_id() != 0
@@ -81,13 +81,11 @@ pub fn run_plan(
 
 impl RegressionTable {
     /// Returns true if the table has no complete row.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// Returns the table of the regression as text for the terminal.
-    #[must_use]
     pub fn text(&self) -> String {
         let rows: String = self.rows.iter().map(RegressionRow::text).collect();
         format!("{}\n\n{}{rows}{}", self.title, row::head(self.common), row::FOOT)
@@ -99,21 +97,19 @@ impl RegressionTable {
     /// # Errors
     ///
     /// Returns an error when a figure cannot be written.
-    pub fn document(&self) -> Result<Value, ToolError> {
+    pub fn document(&self) -> ToolResult<Value> {
         serde_json::to_value(RegressionDocument::new(TOOL, self.common, &self.rows))
             .map_err(|error| ToolError::Failed(format!("cannot write JSON: {error}")))
     }
 
     /// Returns the table of the regression as a self-contained page, with more facts under its
     /// title and warnings at its end.
-    #[must_use]
     pub fn page(&self, facts: &[String], warnings: &[String]) -> String {
         let document = RegressionDocument::new(TOOL, self.common, &self.rows);
         page::draw(&document, &self.title, facts, warnings)
     }
 
     /// Returns the clocks with which the rows of the table were measured.
-    #[must_use]
     pub fn clocks(&self) -> Vec<RegressionClock> {
         let all = [RegressionClock::Virtual, RegressionClock::Real].into_iter();
         all.filter(|&clock| self.rows.iter().any(|row| row.clock == clock)).collect()

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use base::{Random, ToolError};
+use base::{Random, ToolError, ToolResult};
 use dccp::connection::{
     Connection, ConnectionConfig, ConnectionEvent, ConnectionPath, Ecn, SendError,
 };
@@ -53,7 +53,7 @@ pub(super) fn measure(
     seed: u64,
     seconds: f64,
     datagram_bytes: usize,
-) -> Result<f64, ToolError> {
+) -> ToolResult<f64> {
     let delivered_bytes = Cell::new(0);
     let count = |data: &[u8]| delivered_bytes.set(delivered_bytes.get() + data.len() as u64);
     let mut world = EmulatedLinkSimulation::new(configs, hops, seed, count)?;
@@ -92,7 +92,7 @@ impl<S: FnMut(&[u8])> EmulatedLinkSimulation<S> {
         words: &[String],
         seed: u64,
         sink: S,
-    ) -> Result<Self, ToolError> {
+    ) -> ToolResult<Self> {
         let [client, server_config] = configs;
         let hops: Result<Vec<_>, _> = words.iter().map(|hop| LinkSettings::parse(hop)).collect();
         let hops = hops.map_err(|problems| {

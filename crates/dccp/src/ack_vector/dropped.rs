@@ -56,7 +56,6 @@ impl DropCode {
 
     /// Returns true if the sender must react to the drop as to a congestion mark
     /// (RFC 4340 §11.7.1).
-    #[must_use]
     pub const fn counts_as_mark(self) -> bool {
         matches!(self, Self::Corrupt | Self::DeliveredCorrupt | Self::Reserved(_))
     }
@@ -75,7 +74,6 @@ pub struct UnacknowledgedDrops {
 
 impl UnacknowledgedDrops {
     /// Returns true if no dropped packet has to be reported in a Data Dropped option.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.drops.is_empty()
     }

@@ -101,7 +101,6 @@ struct Gap {
 
 impl AckVector {
     /// Returns a history that begins with the arrival of the packet `first` (ISR).
-    #[must_use]
     pub fn new(first: SequenceNumber) -> Self {
         let mut vector = Self::before(first);
         vector.record_arrival(first, false, false);
@@ -109,7 +108,6 @@ impl AckVector {
     }
 
     /// Returns an empty history; the packet `first` will be the first to arrive.
-    #[must_use]
     pub fn before(first: SequenceNumber) -> Self {
         // A history that the other end does not request grows to its bound, one packet at a time;
         // allocating 2 KiB at once avoids the reallocations.
@@ -118,19 +116,16 @@ impl AckVector {
     }
 
     /// Returns the greatest sequence number of the history.
-    #[must_use]
     pub const fn newest(&self) -> SequenceNumber {
         self.newest
     }
 
     /// Returns the number of bytes that the runs of an Ack Vector of this history take.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
     /// Returns true if the history has no packet to report.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }

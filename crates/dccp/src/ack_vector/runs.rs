@@ -28,7 +28,6 @@ pub struct Runs<'a> {
 impl<'a> Runs<'a> {
     /// Returns the runs in the options of a packet that acknowledges `acknowledgement`; this end's
     /// sequence numbers begin with `first`.
-    #[must_use]
     pub const fn new(
         acknowledgement: SequenceNumber,
         first: SequenceNumber,

@@ -113,7 +113,6 @@ impl Default for ConnectionConfig {
 impl ConnectionConfig {
     /// Returns the largest datagram in bytes: the packet size without a DataAck header and the
     /// bytes for options (RFC 4340 §14).
-    #[must_use]
     pub const fn data_bytes_max(&self) -> usize {
         self.packet_bytes_max.saturating_sub(24 + self.options_bytes)
     }

@@ -298,51 +298,43 @@ impl Connection {
     }
 
     /// Returns the state of the connection.
-    #[must_use]
     pub const fn state(&self) -> ConnectionState {
         self.state
     }
 
     /// Returns the state in which the connection ended; `None` while it lasts.
-    #[must_use]
     pub const fn ended_in(&self) -> Option<ConnectionState> {
         self.ended_in
     }
 
     /// Returns the role of this end: client or server.
-    #[must_use]
     pub const fn role(&self) -> Role {
         self.role
     }
 
     /// Returns the connection's features, with the values that both ends have agreed on.
-    #[must_use]
     pub const fn features(&self) -> &Negotiator {
         &self.features
     }
 
     /// Returns the counts of packets that the connection dropped, by reason.
-    #[must_use]
     pub const fn counts(&self) -> &ConnectionDropCounts {
         &self.counts
     }
 
     /// Returns the figures of the congestion control for the data that this end sends; `None`
     /// before it is chosen.
-    #[must_use]
     pub fn sender_figures(&self) -> Option<SenderFigures> {
         self.sender.as_ref().map(|sender| sender.figures())
     }
 
     /// Returns the greatest sequence numbers that this end has sent and received (GSS, GSR).
-    #[must_use]
     pub const fn greatest_numbers(&self) -> (SequenceNumber, SequenceNumber) {
         (self.gss, self.gsr)
     }
 
     /// Returns the round-trip time of the connection in nanoseconds; `None` before the first
     /// measurement.
-    #[must_use]
     pub fn rtt_ns(&self) -> Option<u64> {
         self.sender.as_ref().and_then(|sender| sender.rtt_ns()).or(self.rtt_ns)
     }
@@ -353,7 +345,6 @@ impl Connection {
 
     /// Returns the largest datagram in bytes that the application may send now (maximum packet
     /// size, RFC 4340 §14).
-    #[must_use]
     pub const fn data_bytes_max(&self) -> usize {
         self.config.data_bytes_max()
     }
@@ -366,21 +357,18 @@ impl Connection {
     }
 
     /// Returns the count of datagrams in the send queue.
-    #[must_use]
     pub fn send_queue_len(&self) -> usize {
         self.queue.len()
     }
 
     /// Returns the count of all items that wait in the connection: datagrams to send, events,
     /// packets of the protocol, Init Cookies.
-    #[must_use]
     pub fn queued_count(&self) -> usize {
         let early = usize::from(self.early_data.is_some());
         self.queue.len() + self.events.len() + self.controls.len() + self.init_cookies.len() + early
     }
 
     /// Returns true if the send queue accepts a datagram without dropping another.
-    #[must_use]
     pub fn has_room(&self) -> bool {
         self.queue.len() < self.config.send_queue_len
     }

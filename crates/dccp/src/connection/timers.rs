@@ -109,7 +109,6 @@ impl Connection {
     }
 
     /// Returns the time at which [`Connection::handle_timeout`] is due next, in nanoseconds.
-    #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         let timers = &self.timers;
         // In other states nothing is acknowledged, so a timer of congestion control would stay due

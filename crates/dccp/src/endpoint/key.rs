@@ -41,7 +41,6 @@ pub struct ConnectionKey {
 impl ConnectionKey {
     /// Returns the connection's ports, and the carrier that decides the checksums of this end's
     /// packets.
-    #[must_use]
     pub const fn path(&self) -> ConnectionPath {
         let integrity = match self.carrier {
             Carrier::Ip => Integrity::Addresses { source: self.local, destination: self.remote },

@@ -9,13 +9,11 @@ pub struct SipHashKey {
 
 impl SipHashKey {
     /// Returns a key made of two random words; the caller draws them anew for each process.
-    #[must_use]
     pub const fn new(words: [u64; 2]) -> Self {
         Self { words }
     }
 
     /// Returns the SipHash-2-4 of `octets` under this key.
-    #[must_use]
     pub fn hash(&self, octets: &[u8]) -> u64 {
         let [k0, k1] = self.words;
         let mut v = [

@@ -146,7 +146,6 @@ pub struct Endpoint {
 impl Endpoint {
     /// Returns an endpoint without connections and listeners. `secret` must be drawn anew for each
     /// process.
-    #[must_use]
     pub fn new(secret: SipHashKey, limits: EndpointLimits) -> Self {
         Self {
             secret,
@@ -204,14 +203,12 @@ impl Endpoint {
     }
 
     /// Returns the counts of packets that belonged to no connection, by the endpoint's answer.
-    #[must_use]
     pub const fn answers(&self) -> &EndpointAnswerCounts {
         &self.answers
     }
 
     /// Returns counts of what the endpoint holds now: connections, Resets, cookies, queued items;
     /// visits every connection.
-    #[must_use]
     pub fn occupancy(&self) -> Occupancy {
         let queued = || self.slots.values().map(|slot| slot.connection.queued_count());
         Occupancy {
@@ -227,13 +224,11 @@ impl Endpoint {
 
     /// Returns the counts of malformed packets at the endpoint, by reason in the order of
     /// [`DccpPacketDefect::ALL`].
-    #[must_use]
     pub const fn malformed_counts(&self) -> &[u64; DccpPacketDefect::ALL.len()] {
         &self.malformed
     }
 
     /// Returns true if the endpoint has a connection or a listener for a packet with this key.
-    #[must_use]
     pub fn concerns(&self, key: &ConnectionKey) -> bool {
         self.listeners.contains_key(&key.local_port) || self.slots.contains_key(key)
     }
@@ -547,7 +542,6 @@ impl Endpoint {
     }
 
     /// Returns the time at which [`Endpoint::handle_timeout`] is due next, in nanoseconds.
-    #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         self.timeouts.first_ns()
     }

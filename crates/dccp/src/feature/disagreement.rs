@@ -26,7 +26,6 @@ impl DesiredFeatureValues {
     }
 
     /// Returns the values as bytes, as the feature option had them.
-    #[must_use]
     pub fn octets(&self) -> &[u8] {
         &self.octets[..usize::from(self.len)]
     }
@@ -87,7 +86,6 @@ impl Disagreement {
     }
 
     /// Returns true if this Reset was sent because of a feature option.
-    #[must_use]
     pub const fn explains(reset: &Reset) -> bool {
         let is_about_option =
             matches!(reset.code, ResetCode::OptionError | ResetCode::MandatoryError);
@@ -123,7 +121,6 @@ impl fmt::Display for Disagreement {
 
 /// Returns the name of the feature with this number, as RFC 4340 §6.4 writes it; `None` for an
 /// unknown number.
-#[must_use]
 pub const fn feature_name(feature_number: u8) -> Option<&'static str> {
     Some(match feature_number {
         number::CCID => "congestion control CCID",

@@ -18,7 +18,6 @@ impl Preferences {
     /// # Panics
     ///
     /// Panics when there is no value or more than sixteen.
-    #[must_use]
     pub fn new(list: &[u8]) -> Self {
         assert!((1..=Self::LEN_MAX).contains(&list.len()), "one to sixteen preferences");
         let mut values = [0; Self::LEN_MAX];
@@ -27,13 +26,11 @@ impl Preferences {
     }
 
     /// Returns the list of feature values, the most wanted first.
-    #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.values[..usize::from(self.len)]
     }
 
     /// Returns true if the list of feature values contains `value`.
-    #[must_use]
     pub fn has(&self, value: u8) -> bool {
         self.as_slice().contains(&value)
     }

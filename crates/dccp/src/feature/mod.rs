@@ -74,13 +74,11 @@ pub struct Feature {
 
 impl Feature {
     /// Returns the feature with this number of this end.
-    #[must_use]
     pub const fn local(number: u8) -> Self {
         Self { number, location: Location::Local }
     }
 
     /// Returns the feature with this number of the other end.
-    #[must_use]
     pub const fn remote(number: u8) -> Self {
         Self { number, location: Location::Remote }
     }
@@ -88,7 +86,6 @@ impl Feature {
     /// Returns the end that sends the data of the half-connection to which a feature of a
     /// congestion control belongs; `None` for other features. Features 128 to 191 are located at
     /// the sender, 192 to 255 at the receiver (RFC 4340 §10.3).
-    #[must_use]
     pub const fn data_sender(self) -> Option<Location> {
         match self.number {
             0..128 => None,
@@ -167,20 +164,17 @@ impl FeatureProperties {
     }
 
     /// Returns the properties of the feature with this number; `None` for an unknown feature.
-    #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.number == number)
     }
 
     /// Returns true if `value` is valid for the feature.
-    #[must_use]
     pub const fn is_valid(&self, value: u64) -> bool {
         self.least <= value && value <= self.greatest
     }
 
     /// Returns true if an empty Confirm of the feature ends the connection: every implementation
     /// understands such features (RFC 4340 §6.6.7).
-    #[must_use]
     pub const fn is_understood_by_all(&self) -> bool {
         self.number <= number::SEQUENCE_WINDOW
     }

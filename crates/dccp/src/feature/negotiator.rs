@@ -67,7 +67,6 @@ impl Negotiator {
     /// Returns a negotiator with every feature at its initial value. The numbers are the first of
     /// each direction (ISS, ISR); a client learns ISR from the Response
     /// ([`Negotiator::set_first_received`]).
-    #[must_use]
     pub fn new(is_server: bool, iss: SequenceNumber, isr: SequenceNumber) -> Self {
         let entries = FeatureProperties::ALL
             .into_iter()
@@ -90,7 +89,6 @@ impl Negotiator {
 
     /// Returns the latest feature without a value that both ends accept. This feature is why the
     /// connection ended if [`Disagreement::explains`] is true for its Reset.
-    #[must_use]
     pub const fn disagreement(&self) -> Option<&Disagreement> {
         self.disagreement.as_ref()
     }
@@ -143,31 +141,26 @@ impl Negotiator {
     /// # Panics
     ///
     /// Panics when the feature is not one of [`FeatureProperties::ALL`].
-    #[must_use]
     pub fn value(&self, feature: Feature) -> u64 {
         self.entry(feature).expect("a feature of the table").value
     }
 
     /// Returns true if the feature's value is not 0.
-    #[must_use]
     pub fn is_on(&self, feature: Feature) -> bool {
         self.value(feature) != 0
     }
 
     /// Returns true if this end's Change of the feature has no answer yet.
-    #[must_use]
     pub fn is_changing(&self, feature: Feature) -> bool {
         self.entry(feature).is_some_and(|entry| entry.progress != ChangeProgress::Stable)
     }
 
     /// Returns true if any Change option of this end has no answer yet.
-    #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.entries.iter().any(|entry| entry.progress != ChangeProgress::Stable)
     }
 
     /// Returns true if feature options wait for a packet.
-    #[must_use]
     pub fn has_options(&self) -> bool {
         !self.confirms.is_empty() || self.entries.iter().any(FeatureNegotiation::is_due)
     }
@@ -203,7 +196,6 @@ impl Negotiator {
     }
 
     /// Returns true if the other end has sent a Change of this feature.
-    #[must_use]
     pub fn has_received_change(&self, feature: Feature) -> bool {
         self.entry(feature).is_some_and(|entry| entry.has_received_change)
     }

@@ -46,7 +46,6 @@ impl Integrity {
     ///
     /// Panics when one address is of IPv4 and the other of IPv6, or an IPv4 packet exceeds 65,535
     /// bytes.
-    #[must_use]
     pub fn pseudo_header(self, len: usize) -> Option<ChecksumAccumulator> {
         let Self::Addresses { source, destination } = self else { return None };
         Some(match (source, destination) {
@@ -65,7 +64,6 @@ impl Integrity {
 
 /// Returns the number of bytes that the DCCP checksum covers in a packet with this header and data;
 /// `None` when the coverage exceeds the data (RFC 4340 §9.2).
-#[must_use]
 pub const fn covered_len(coverage: u8, header_len: usize, data_len: usize) -> Option<usize> {
     if coverage == 0 {
         return Some(header_len + data_len);

@@ -57,7 +57,6 @@ pub struct DccpHeader {
 impl DccpHeader {
     /// Returns a header with 48-bit numbers, full checksum coverage and no field that depends on
     /// the packet type.
-    #[must_use]
     pub const fn new(packet_type: PacketType, sequence: u64) -> Self {
         Self {
             source_port: 0,
@@ -74,7 +73,6 @@ impl DccpHeader {
     }
 
     /// Returns the length of the header before the options, in bytes.
-    #[must_use]
     pub const fn fixed_len(&self) -> usize {
         self.packet_type.fixed_len(self.is_extended)
     }

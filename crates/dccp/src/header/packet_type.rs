@@ -30,53 +30,45 @@ base::named! {
 
 impl PacketType {
     /// Returns the packet type of a number on the wire; `None` for the reserved numbers.
-    #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
         if number < 10 { Some(Self::ALL[number as usize]) } else { None }
     }
 
     /// Returns the packet type's number on the wire, 0 to 9.
-    #[must_use]
     pub const fn number(self) -> u8 {
         self as u8
     }
 
     /// Returns true if packets of this type have an acknowledgement number: all but Request and
     /// Data.
-    #[must_use]
     pub const fn has_acknowledgement(self) -> bool {
         !matches!(self, Self::Request | Self::Data)
     }
 
     /// Returns true if packets of this type have a service code: Request and Response.
-    #[must_use]
     pub const fn has_service_code(self) -> bool {
         matches!(self, Self::Request | Self::Response)
     }
 
     /// Returns true if packets of this type carry data of the application. In the other types that
     /// area is padding or, in a Reset, text about the error (RFC 4340 §5.1).
-    #[must_use]
     pub const fn carries_data(self) -> bool {
         matches!(self, Self::Request | Self::Response | Self::Data | Self::DataAck)
     }
 
     /// Returns true if NDP Count treats the packet type as a data packet (RFC 4340 §7.7): the types
     /// that carry data, or may.
-    #[must_use]
     pub const fn is_data_packet(self) -> bool {
         self.carries_data()
     }
 
     /// Returns true if packets of this type may have 24-bit sequence numbers, X = 0
     /// (RFC 4340 §5.1).
-    #[must_use]
     pub const fn may_be_short(self) -> bool {
         matches!(self, Self::Data | Self::Ack | Self::DataAck)
     }
 
     /// Returns the length of a packet's header before the options, in bytes.
-    #[must_use]
     pub const fn fixed_len(self, is_extended: bool) -> usize {
         let (generic, acknowledgement) = if is_extended { (16, 8) } else { (12, 4) };
         let mut len = generic;

@@ -55,7 +55,6 @@ impl ResetCode {
     ];
 
     /// Returns the Reset code of a number on the wire.
-    #[must_use]
     pub const fn from_number(number: u8) -> Self {
         if (number as usize) < Self::NAMED.len() {
             Self::NAMED[number as usize].0
@@ -65,7 +64,6 @@ impl ResetCode {
     }
 
     /// Returns the Reset code's number on the wire.
-    #[must_use]
     pub fn number(self) -> u8 {
         if let Self::Other(number) = self {
             return number;
@@ -75,7 +73,6 @@ impl ResetCode {
     }
 
     /// Returns the Reset code's name as RFC 4340 §5.6, Table 2, writes it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Other(128..) => "CCID-specific",
@@ -102,14 +99,12 @@ pub struct Reset {
 
 impl Reset {
     /// Returns a Reset with the code `code` and no data.
-    #[must_use]
     pub const fn plain(code: ResetCode) -> Self {
         Self { code, data: [0; 3] }
     }
 
     /// Returns a Reset about an option: its data are the option's type and the first two bytes of
     /// its value (RFC 4340 §5.6).
-    #[must_use]
     pub fn about_option(code: ResetCode, number: u8, value: &[u8]) -> Self {
         let octet = |index: usize| value.get(index).copied().unwrap_or(0);
         Self { code, data: [number, octet(0), octet(1)] }
@@ -117,7 +112,6 @@ impl Reset {
 
     /// Returns a Reset about a packet that the connection's state does not allow (RFC 4340 §5.6,
     /// code 4).
-    #[must_use]
     pub const fn about_packet(packet_type: super::PacketType) -> Self {
         Self { code: ResetCode::PacketError, data: [packet_type.number(), 0, 0] }
     }

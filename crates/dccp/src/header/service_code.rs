@@ -15,13 +15,11 @@ impl ServiceCode {
     pub const INVALID: Self = Self(u32::MAX);
 
     /// Returns the service code with this value.
-    #[must_use]
     pub const fn new(value: u32) -> Self {
         Self(value)
     }
 
     /// Returns the service code as a number.
-    #[must_use]
     pub const fn value(self) -> u32 {
         self.0
     }

@@ -7,14 +7,12 @@ pub const ELAPSED_MAX_10US: u32 = u32::MAX;
 
 /// Returns an elapsed time in the options' units of 10 µs, rounded down because it must not be
 /// exaggerated (RFC 4340 §13.2).
-#[must_use]
 pub const fn elapsed_10us(elapsed_ns: u64) -> u32 {
     let units = elapsed_ns / UNIT_NS;
     if units > ELAPSED_MAX_10US as u64 { ELAPSED_MAX_10US } else { units as u32 }
 }
 
 /// Returns an elapsed time of an option in nanoseconds.
-#[must_use]
 pub const fn elapsed_ns(elapsed_10us: u32) -> u64 {
     elapsed_10us as u64 * UNIT_NS
 }

@@ -82,7 +82,6 @@ pub enum FeatureOption {
 
 impl FeatureOption {
     /// Returns the option's type on the wire.
-    #[must_use]
     pub const fn number(self) -> u8 {
         match self {
             Self::ChangeL => number::CHANGE_L,
@@ -94,7 +93,6 @@ impl FeatureOption {
 
     /// Returns true if the feature option requests a value (Change), false if it answers a request
     /// (Confirm).
-    #[must_use]
     pub const fn is_change(self) -> bool {
         matches!(self, Self::ChangeL | Self::ChangeR)
     }
@@ -181,7 +179,6 @@ impl<'a> DccpOption<'a> {
 
     /// Returns true if the receiver of a Data packet must ignore the option (RFC 4340 §5.8, Table
     /// 3, column "DCCP-Data"). The options of a congestion control follow CCID 3 (RFC 4342 §8).
-    #[must_use]
     pub const fn is_ignored_on_data(&self) -> bool {
         match self {
             Self::Mandatory
@@ -202,14 +199,12 @@ impl<'a> DccpOption<'a> {
 
     /// Returns true if the option describes the packet that its packet acknowledges. Such an option
     /// has no meaning on a packet without an acknowledgement number.
-    #[must_use]
     pub const fn needs_acknowledgement(&self) -> bool {
         matches!(self, Self::AckVector { .. } | Self::DataDropped(_) | Self::ElapsedTime(_))
     }
 
     /// Returns true if the option counts on a packet of this type; receivers skip the option on
     /// other packets.
-    #[must_use]
     pub const fn is_for(&self, packet_type: PacketType) -> bool {
         match packet_type {
             PacketType::Data => !self.is_ignored_on_data(),
@@ -221,7 +216,6 @@ impl<'a> DccpOption<'a> {
     }
 
     /// Returns the option's type on the wire, which a Reset about the option repeats.
-    #[must_use]
     pub const fn number(&self) -> u8 {
         match self {
             Self::Padding => number::PADDING,
@@ -283,7 +277,6 @@ pub struct DccpOptionIterator<'a> {
 
 impl<'a> DccpOptionIterator<'a> {
     /// Returns an iterator over the options in the option area `area` of a packet.
-    #[must_use]
     pub const fn new(area: &'a [u8]) -> Self {
         Self { rest: area }
     }

@@ -12,31 +12,26 @@ pub struct DccpOptionWriter<'b> {
 
 impl<'b> DccpOptionWriter<'b> {
     /// Returns a writer that begins at the start of the option area `area`.
-    #[must_use]
     pub const fn new(area: &'b mut [u8]) -> Self {
         Self { area, len: 0 }
     }
 
     /// Returns the number of option bytes written so far.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Returns true if no option is written yet.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Returns the number of bytes that still fit into the option area.
-    #[must_use]
     pub const fn room(&self) -> usize {
         self.area.len() - self.len
     }
 
     /// Returns the bytes of the options written so far.
-    #[must_use]
     pub fn written(&self) -> &[u8] {
         &self.area[..self.len]
     }

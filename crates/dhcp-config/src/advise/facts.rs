@@ -1,14 +1,17 @@
 //! Input of the judges of a configuration: the values of the file with their positions, and the
 //! values after inheritance, in one form for both families.
 
+use base::{V4, V6};
+
 use crate::address::{Address, first_of, last_of};
 use crate::json::{JsonContent, JsonMember, JsonValue};
+use crate::shared::subnets::Scoped;
 use crate::shared::{
-    AllocatorKind, ClassTest, ClientClass, GlobalSettings, IdentifierKind, Pool, Reservation,
-    ReservationModes, SqlKind,
+    AllocatorKind, ClassTest, ClientClass, DhcpConfig, GlobalSettings, IdentifierKind, Pool,
+    ReservationModes, SqlKind, SubnetConfig,
 };
 use crate::source::SourcePosition;
-use crate::{Dhcp4, Dhcp6, PdPool, Subnet4, Subnet6};
+use crate::{ConfigReservation, PdPool, Reserved4, Reserved6, Subnet4, Subnet6};
 
 use super::measured::MeasuredBackend;
 
@@ -161,33 +164,18 @@ pub(super) struct ConfigFacts<'v> {
 }
 
 impl<'v> ConfigFacts<'v> {
-    pub(super) fn from_dhcp4(global: View<'v>, config: &'v Dhcp4) -> Self {
+    pub(super) fn new<F: AdvisedFamily>(global: View<'v>, config: &'v DhcpConfig<F>) -> Self {
         let facts = |(id, network, view): SubnetView<'v>| {
             let at = config.subnets.binary_search_by_key(&id, |subnet| subnet.id).ok()?;
-            Some(subnet4(view, network, config.subnets.get(at)?))
+            Some(subnet_facts(view, network, config.subnets.get(at)?))
         };
         Self {
             global,
-            subnets: subnet_views(global, "subnet4").into_iter().filter_map(facts).collect(),
+            subnets: subnet_views(global, F::SUBNETS).into_iter().filter_map(facts).collect(),
             networks: global.maps("shared-networks"),
             classes: classes(global, &config.client_classes),
             settings: &config.global,
-            hosts: hosts(&config.reservations, |r| r.reserved.address.into_iter().collect()),
-        }
-    }
-
-    pub(super) fn from_dhcp6(global: View<'v>, config: &'v Dhcp6) -> Self {
-        let facts = |(id, network, view): SubnetView<'v>| {
-            let at = config.subnets.binary_search_by_key(&id, |subnet| subnet.id).ok()?;
-            Some(subnet6(view, network, config.subnets.get(at)?))
-        };
-        Self {
-            global,
-            subnets: subnet_views(global, "subnet6").into_iter().filter_map(facts).collect(),
-            networks: global.maps("shared-networks"),
-            classes: classes(global, &config.client_classes),
-            settings: &config.global,
-            hosts: hosts(&config.reservations, |r| r.reserved.addresses.clone()),
+            hosts: hosts::<F>(&config.reservations),
         }
     }
 
@@ -259,13 +247,55 @@ fn classes<'v, C, B>(global: View<'v>, classes: &'v [ClientClass<C, B>]) -> Vec<
     views.map(class).collect()
 }
 
-fn hosts<A: Address, C, R>(
-    reservations: &[Reservation<C, R>],
-    addresses: impl Fn(&Reservation<C, R>) -> Vec<A>,
-) -> Vec<HostFacts> {
-    let host = |reservation: &Reservation<C, R>| HostFacts {
+/// Family whose configurations `godwit advise` judges.
+pub(super) trait AdvisedFamily: Scoped {
+    /// Returns the addresses of a reservation.
+    fn addresses(reserved: &Self::OwnReserved) -> Vec<u128>;
+
+    /// Returns the facts about a subnet's pools of delegated prefixes.
+    fn prefix_pools(view: View<'_>, subnet: &SubnetConfig<Self>) -> Vec<PoolFacts>;
+
+    /// Returns the lifetime from which clients of `subnet` calculate T1, in seconds, if they
+    /// request none.
+    fn renewed_lifetime_s(subnet: &SubnetConfig<Self>) -> u32;
+}
+
+impl AdvisedFamily for V4 {
+    fn addresses(reserved: &Reserved4) -> Vec<u128> {
+        reserved.address.map(Address::to_bits).into_iter().collect()
+    }
+
+    fn prefix_pools(_: View<'_>, _: &Subnet4) -> Vec<PoolFacts> {
+        Vec::new()
+    }
+
+    fn renewed_lifetime_s(subnet: &Subnet4) -> u32 {
+        subnet.valid_lifetime.default_s
+    }
+}
+
+impl AdvisedFamily for V6 {
+    fn addresses(reserved: &Reserved6) -> Vec<u128> {
+        reserved.addresses.iter().map(|&address| Address::to_bits(address)).collect()
+    }
+
+    fn prefix_pools(view: View<'_>, subnet: &Subnet6) -> Vec<PoolFacts> {
+        pd_pools(view, &subnet.own.pd_pools, subnet.own.pd_allocator)
+    }
+
+    fn renewed_lifetime_s(subnet: &Subnet6) -> u32 {
+        let valid_s = subnet.valid_lifetime.default_s;
+        match subnet.own.preferred_lifetime.default_s {
+            preferred_s if (1..=valid_s).contains(&preferred_s) => preferred_s,
+            _ => (u64::from(valid_s) * 5 / 8) as u32,
+        }
+    }
+}
+
+fn hosts<F: AdvisedFamily>(reservations: &[ConfigReservation<F>]) -> Vec<HostFacts> {
+    let host = |reservation: &ConfigReservation<F>| HostFacts {
         kind: reservation.identifier.kind,
-        addresses: addresses(reservation).into_iter().map(Address::to_bits).collect(),
+        addresses: F::addresses(&reservation.reserved),
     };
     reservations.iter().map(host).collect()
 }
@@ -322,55 +352,23 @@ fn t1_s(
     Some(set_s.filter(|&s| s > 0).map_or(default_s, f64::from).max(1.0))
 }
 
-fn subnet4<'v>(
+fn subnet_facts<'v, F: AdvisedFamily>(
     view: View<'v>,
     network: Option<View<'v>>,
-    subnet: &Subnet4,
+    subnet: &SubnetConfig<F>,
 ) -> SubnetConfigFacts<'v> {
     let part = subnet.calculate_tee_times.then_some(subnet.t1_percent);
-    SubnetConfigFacts {
-        view,
-        network,
-        range: range(subnet.prefix.0, subnet.prefix.1),
-        pools: pools(view, &subnet.pools, subnet.allocator),
-        hosts: hosts(&subnet.reservations, |r| r.reserved.address.into_iter().collect()),
-        modes: subnet.reservation_modes,
-        cache_threshold: subnet.cache_threshold,
-        t1_s: t1_s(
-            subnet.renew_timer_s,
-            subnet.rebind_timer_s,
-            subnet.valid_lifetime.default_s,
-            part,
-        ),
-    }
-}
-
-/// Returns the preferred lifetime, in seconds, that a client of `subnet` gets without requesting
-/// one.
-fn preferred_s(subnet: &Subnet6) -> u32 {
-    let valid_s = subnet.valid_lifetime.default_s;
-    match subnet.preferred_lifetime.default_s {
-        preferred_s if (1..=valid_s).contains(&preferred_s) => preferred_s,
-        _ => (u64::from(valid_s) * 5 / 8) as u32,
-    }
-}
-
-fn subnet6<'v>(
-    view: View<'v>,
-    network: Option<View<'v>>,
-    subnet: &Subnet6,
-) -> SubnetConfigFacts<'v> {
-    let part = subnet.calculate_tee_times.then_some(subnet.t1_percent);
+    let lifetime_s = F::renewed_lifetime_s(subnet);
     let mut all = pools(view, &subnet.pools, subnet.allocator);
-    all.extend(pd_pools(view, &subnet.pd_pools, subnet.pd_allocator));
+    all.extend(F::prefix_pools(view, subnet));
     SubnetConfigFacts {
         view,
         network,
         range: range(subnet.prefix.0, subnet.prefix.1),
         pools: all,
-        hosts: hosts(&subnet.reservations, |r| r.reserved.addresses.clone()),
+        hosts: hosts::<F>(&subnet.reservations),
         modes: subnet.reservation_modes,
         cache_threshold: subnet.cache_threshold,
-        t1_s: t1_s(subnet.renew_timer_s, subnet.rebind_timer_s, preferred_s(subnet), part),
+        t1_s: t1_s(subnet.renew_timer_s, subnet.rebind_timer_s, lifetime_s, part),
     }
 }

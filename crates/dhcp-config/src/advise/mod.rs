@@ -25,8 +25,9 @@ pub use measured::{Cost, LeaseRateShare, ShareMeaning};
 use crate::context::ParseContext;
 use crate::json::{self, JsonValue};
 pub use crate::problem::ConfigPosition;
+use crate::shared::root;
 use crate::source::{SourcePosition, Sources};
-use crate::{ConfigProblem, Dhcp4, Dhcp6, IncludeResolver, v4, v6};
+use crate::{ConfigProblem, Dhcp4, Dhcp6, IncludeResolver};
 use facts::{ConfigFacts, View};
 
 /// Observations of a server that `advise` uses in addition to its configuration.
@@ -137,15 +138,15 @@ impl AdviceSubject {
         resolver: &mut dyn IncludeResolver,
     ) -> Result<Self, Vec<ConfigProblem>> {
         let (mut sources, mut problems) = (Sources::default(), ParseContext::default());
-        let root = json::parse(name, text, resolver, &mut sources, &mut problems);
-        if let Some(root) = root
+        let document = json::parse(name, text, resolver, &mut sources, &mut problems);
+        if let Some(root) = document
             && !problems.has_errors()
         {
             let is_v6 = View::from_value(&root).is_some_and(|top| top.entry("Dhcp6").is_some());
             let config = if is_v6 {
-                v6::read_root(&root, &mut problems).map(|v6| AdvisedConfig::V6(Box::new(v6)))
+                root::read(&root, &mut problems).map(|v6| AdvisedConfig::V6(Box::new(v6)))
             } else {
-                v4::read_root(&root, &mut problems).map(|v4| AdvisedConfig::V4(Box::new(v4)))
+                root::read(&root, &mut problems).map(|v4| AdvisedConfig::V4(Box::new(v4)))
             };
             if let Some(config) = config
                 && !problems.has_errors()
@@ -169,10 +170,10 @@ impl AdviceSubject {
         let global = |key| View::from_value(&self.root).and_then(|top| top.map(key));
         let facts = match &self.config {
             AdvisedConfig::V4(config) => {
-                global("Dhcp4").map(|global| ConfigFacts::from_dhcp4(global, config))
+                global("Dhcp4").map(|global| ConfigFacts::new(global, &**config))
             }
             AdvisedConfig::V6(config) => {
-                global("Dhcp6").map(|global| ConfigFacts::from_dhcp6(global, config))
+                global("Dhcp6").map(|global| ConfigFacts::new(global, &**config))
             }
         };
         let facts = facts.expect("a configuration was read from this map");

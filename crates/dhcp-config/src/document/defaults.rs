@@ -3,10 +3,10 @@
 
 use std::sync::LazyLock;
 
+use base::{V4, V6};
+
 use super::spelling::standard;
 use super::{DocumentSchema, Table, table};
-use crate::v4::Dhcp4Family;
-use crate::v6::Dhcp6Family;
 
 /// Kea's defaults of keys of the global scope that both families have.
 static GLOBAL: Table = LazyLock::new(|| {
@@ -207,7 +207,7 @@ pub(crate) static SHAPE4: DocumentSchema = DocumentSchema {
     top: "Dhcp4",
     subnets: "subnet4",
     space: "dhcp4",
-    standard: standard::<Dhcp4Family>,
+    standard: standard::<V4>,
     global: [&GLOBAL, &GLOBAL4],
     class: &CLASS4,
     network: &NETWORK4,
@@ -223,7 +223,7 @@ pub(crate) static SHAPE6: DocumentSchema = DocumentSchema {
     top: "Dhcp6",
     subnets: "subnet6",
     space: "dhcp6",
-    standard: standard::<Dhcp6Family>,
+    standard: standard::<V6>,
     global: [&GLOBAL, &GLOBAL6],
     class: &CLASS6,
     network: &NETWORK6,

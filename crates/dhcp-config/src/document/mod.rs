@@ -99,8 +99,23 @@ impl ConfigDocument {
     }
 }
 
+/// Returns the DHCPv4 reservation `host` from outside of a configuration, a JSON map with every
+/// option's code, as `config-get` shows reservations: with defaults, and in Kea's spelling.
+/// `definitions` is the list `option-def` of the configuration, by which options have names.
+#[must_use]
+pub fn host_document4(definitions: &Json, host: Json) -> Json {
+    SHAPE4.host(definitions, host)
+}
+
+/// Returns the DHCPv6 reservation `host` from outside of a configuration, as [`host_document4`]
+/// returns one of DHCPv4.
+#[must_use]
+pub fn host_document6(definitions: &Json, host: Json) -> Json {
+    SHAPE6.host(definitions, host)
+}
+
 /// Converts a parsed value to JSON without its positions, with `comment` moved into `user-context`.
-fn plain(value: &JsonValue) -> Json {
+pub(crate) fn plain(value: &JsonValue) -> Json {
     match &value.kind {
         JsonContent::Unusable | JsonContent::Null => Json::Null,
         JsonContent::Bool(value) => json!(value),
@@ -156,13 +171,7 @@ impl DocumentSchema {
         });
         self.complete_reservations(global, &option_names);
         for_each_map(global, "control-sockets", complete_socket);
-        for_each_map(global, "loggers", |logger| {
-            fill(logger, &LOGGER);
-            if let Some(outputs) = logger.remove("output_options") {
-                logger.insert(OUTPUTS.to_owned(), outputs);
-            }
-            for_each_map(logger, OUTPUTS, complete_output);
-        });
+        for_each_map(global, "loggers", complete_logger);
 
         let outer = self.inheritance(global);
         let mut next_id = 1;
@@ -241,6 +250,16 @@ impl DocumentSchema {
         });
     }
 
+    /// Returns a reservation from outside of a configuration as documents show it.
+    fn host(&self, definitions: &Json, host: Json) -> Json {
+        let mut scope = Map::new();
+        scope.insert("option-def".to_owned(), definitions.clone());
+        let option_names = OptionNames::new(self.standard, self.space).with(&scope);
+        scope.insert("reservations".to_owned(), json!([host]));
+        self.complete_reservations(&mut scope, &option_names);
+        scope["reservations"][0].take()
+    }
+
     fn complete_reservations(&self, scope: &mut Map<String, Json>, option_names: &OptionNames) {
         for_each_map(scope, "reservations", |reservation| {
             fill(reservation, self.reservation);
@@ -269,7 +288,7 @@ fn fill(scope: &mut Map<String, Json>, table: &Map<String, Json>) {
 }
 
 /// Calls `complete` for every map in the list `key` of `scope`.
-fn for_each_map(
+pub(crate) fn for_each_map(
     scope: &mut Map<String, Json>,
     key: &str,
     mut complete: impl FnMut(&mut Map<String, Json>),
@@ -324,6 +343,15 @@ fn complete_sender(ddns: &mut Map<String, Json>) {
     }
 }
 
+/// Completes a logger, an element of `loggers`.
+pub(crate) fn complete_logger(logger: &mut Map<String, Json>) {
+    fill(logger, &LOGGER);
+    if let Some(outputs) = logger.remove("output_options") {
+        logger.insert(OUTPUTS.to_owned(), outputs);
+    }
+    for_each_map(logger, OUTPUTS, complete_output);
+}
+
 fn complete_output(output: &mut Map<String, Json>) {
     fill(output, &OUTPUT);
     let is_file = output.get("output").and_then(Json::as_str).is_some_and(|name| {
@@ -334,7 +362,8 @@ fn complete_output(output: &mut Map<String, Json>) {
     }
 }
 
-fn complete_socket(socket: &mut Map<String, Json>) {
+/// Completes a control socket, an element of `control-sockets`.
+pub(crate) fn complete_socket(socket: &mut Map<String, Json>) {
     if socket.get("socket-type").is_some_and(|kind| *kind != json!("unix")) {
         fill(socket, &SOCKET);
         if socket.contains_key("trust-anchor") {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::classes::{ClassGuards, ClassTest, ClientClass};
+use super::config::ConfigTypes;
 use super::family::ConfigFamily;
 use super::options;
 use super::options::definition::Field;
@@ -30,22 +31,17 @@ const PREFIXES: [&str; 4] = ["VENDOR_CLASS_", "HA_", "AFTER_", "EXTERNAL_"];
 
 /// Family whose client classes the readers can read.
 pub(crate) trait Classified: ConfigFamily {
-    /// Settings that only this family's client classes have.
-    type ClassTerms;
     /// True for DHCPv6, false for DHCPv4.
     const IS_V6: bool;
 
     /// Reads the settings that only this family's client classes have.
-    fn read_class_terms(
-        fields: &mut MapReader<'_>,
-        findings: &mut ParseContext,
-    ) -> Self::ClassTerms;
+    fn read_class_terms(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self::OwnClass;
     /// Returns true if the class settings `terms` affect leases, so that they have no effect in a
     /// class that is tested only once a lease exists (`only-in-additional-list`).
-    fn shapes_leases(terms: &Self::ClassTerms) -> bool;
+    fn shapes_leases(terms: &Self::OwnClass) -> bool;
 }
 
-type ClassOf<F> = ClientClass<<F as ConfigFamily>::Code, <F as Classified>::ClassTerms>;
+type ClassOf<F> = ClientClass<<F as ConfigFamily>::Code, <F as ConfigTypes>::OwnClass>;
 
 /// Reads the client classes of the global scope (`client-classes`).
 pub(crate) fn classes<F: Classified>(

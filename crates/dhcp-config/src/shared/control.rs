@@ -27,6 +27,22 @@ pub struct HttpSocket {
     /// Users who may send commands over the socket (`authentication`); `None` when every client
     /// may.
     pub authentication: Option<BasicAuthentication>,
+    /// Purpose of the socket, which decides about the commands that it accepts.
+    pub purpose: HttpPurpose,
+}
+
+/// Purpose of an HTTP socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpPurpose {
+    /// Control of the server by operators and their tools: an element of `control-sockets`.
+    #[default]
+    Control,
+    /// Commands of the partner of a pair: the address of the server's own entry in `peers`.
+    Partner {
+        /// True if the socket accepts only the commands that a partner needs
+        /// (`restrict-commands`).
+        restricts_commands: bool,
+    },
 }
 
 /// Certificate files of an HTTPS control socket.
@@ -81,14 +97,22 @@ pub enum Hook {
     ClassCommands,
     /// Hook library that makes identifiers from expressions: `libdhcp_flex_id.so`.
     FlexId,
+    /// Hook library for pairs of servers that know each other's leases: `libdhcp_ha.so`.
+    HighAvailability,
     /// Hook library with commands for reservations: `libdhcp_host_cmds.so`.
     HostCommands,
     /// Hook library with commands for leases: `libdhcp_lease_cmds.so`.
     LeaseCommands,
+    /// Hook library that answers lease queries: `libdhcp_lease_query.so`.
+    LeaseQuery,
+    /// Hook library that logs granted and released leases: `libdhcp_legal_log.so`.
+    LegalLog,
     /// Hook library that permits MySQL and MariaDB databases: `libdhcp_mysql.so`.
     Mysql,
     /// Hook library that permits PostgreSQL databases: `libdhcp_pgsql.so`.
     Pgsql,
+    /// Hook library that runs a script for each event of a lease: `libdhcp_run_script.so`.
+    RunScript,
     /// Hook library with commands for lease statistics: `libdhcp_stat_cmds.so`.
     StatCommands,
     /// Hook library with commands for subnets: `libdhcp_subnet_cmds.so`.
@@ -109,4 +133,11 @@ pub struct FlexId {
     /// True if DHCPv4 client identifiers made from the expression's value are like those that
     /// contain a DUID (`cid-as-rfc4361-duid`).
     pub is_like_a_duid: bool,
+}
+
+/// Parameters of the hook library run_script, which runs a script for each event of a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunScript {
+    /// Path of the script, or its name alone if it is in the folder of scripts (`name`).
+    pub name: String,
 }

@@ -3,6 +3,7 @@
 use core::fmt::Display;
 use core::ops::RangeInclusive;
 
+use super::config::ConfigTypes;
 use super::options::definition::{Field, StandardSpace};
 use super::reservations::IdentifierKind;
 use crate::address::Address;
@@ -24,8 +25,25 @@ pub(crate) struct TeeTimes {
     pub(crate) on_late: &'static str,
 }
 
+/// Server as the readers of keys see it that the configuration of every server has.
+pub(crate) trait ConfigServer {
+    /// Key at the top of the server's configuration files: `Dhcp4`, `Dhcp6` or `DhcpDdns`.
+    const TOP_KEY: &'static str;
+    /// Name of the server's program after `kea-`: `dhcp4`, `dhcp6` or `dhcp-ddns`.
+    const PROGRAM: &'static str;
+}
+
+impl<F: ConfigFamily> ConfigServer for F {
+    const TOP_KEY: &'static str = F::TOP;
+    const PROGRAM: &'static str = F::SPACE;
+}
+
 /// Family, DHCPv4 or DHCPv6, as the shared readers of configurations see it.
-pub(crate) trait ConfigFamily: Sized + 'static {
+pub(crate) trait ConfigFamily
+where
+    Self: ConfigTypes<IpAddress = <Self as ConfigFamily>::Address>,
+    Self: ConfigTypes<OptionCode = <Self as ConfigFamily>::Code>,
+{
     /// Type of an IP address of the family.
     type Address: Address;
     /// Type of an option code of the family.

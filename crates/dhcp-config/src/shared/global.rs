@@ -1,15 +1,20 @@
 //! Reader of the top of a configuration file, and of the global keys that both servers have.
 
 use super::class_list::Classified;
-use super::control::{ControlSocket, FlexId, Hook};
+use super::config::Compatibility;
+use super::control::{ControlSocket, FlexId, Hook, RunScript};
 use super::family::ConfigFamily;
+use super::high_availability::HaRelationship;
 use super::inactive::InactiveFeature;
+use super::lease_query::LeaseQuery;
+use super::legal_log::LegalLog;
+use super::name_updates::{self, NameUpdateSender};
 use super::reservations::IdentifierKind;
 use super::sql::SqlDatabase;
 use super::types::{
     ExpiredLeases, ExtendedInfoChecks, GodwitSettings, LeaseChecks, LeaseDatabase, Logger, Shards,
 };
-use super::{database, godwit, hooks, inactive, loggers, names, options, policy, sockets};
+use super::{database, godwit, hooks, inactive, loggers, options, policy, sockets};
 use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
@@ -22,7 +27,7 @@ const DEFAULT_PROBATION_S: u32 = 86_400;
 const DEFAULT_SAMPLE_COUNT: u32 = 20;
 
 /// Keys at the top of a configuration file, one for each of Kea's servers.
-const SERVERS: [&str; 5] = ["Dhcp4", "Dhcp6", "DhcpDdns", "Control-agent", "Netconf"];
+pub(crate) const SERVERS: [&str; 5] = ["Dhcp4", "Dhcp6", "DhcpDdns", "Control-agent", "Netconf"];
 
 /// Global settings that both families have and that subnets do not inherit.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +59,17 @@ pub struct GlobalSettings {
     pub hooks: Vec<Hook>,
     /// Parameters of the hook library flex-id.
     pub flex_id: FlexId,
+    /// Pair of servers that the server belongs to; `None` without the hook library
+    /// high_availability.
+    pub high_availability: Option<HaRelationship>,
+    /// Parameters of the hook library lease_query; `None` when it is not loaded.
+    pub lease_query: Option<LeaseQuery>,
+    /// Parameters of the legal log; `None` without it.
+    pub legal_log: Option<LegalLog>,
+    /// Parameters of the hook library run_script; `None` if the configuration does not name it.
+    pub run_script: Option<RunScript>,
+    /// Sender of name change requests (`dhcp-ddns`); `None` without `enable-updates`.
+    pub name_updates: Option<NameUpdateSender>,
     /// Kinds of identifiers by which the server looks up reservations, in that order
     /// (`host-reservation-identifiers`).
     pub host_identifiers: Vec<IdentifierKind>,
@@ -81,7 +97,7 @@ pub struct SampleLimits {
 
 /// Returns a reader of the server's map in a whole configuration; `None` when there is no usable
 /// one. The options that the map defines are known afterwards, for the readers that follow.
-pub(crate) fn top<'v, F: ConfigFamily>(
+pub(super) fn top<'v, F: ConfigFamily>(
     root: &'v JsonValue,
     findings: &mut ParseContext,
 ) -> Option<MapReader<'v>> {
@@ -119,9 +135,19 @@ pub(crate) fn read<F: Classified>(
     findings: &mut ParseContext,
 ) -> GlobalSettings {
     let threads = threads::<F>(fields, findings);
-    let godwit = godwit::read(fields.context(findings), threads, findings);
+    let ddns = fields.take("dhcp-ddns");
+    let name_updates = ddns.and_then(|entry| name_updates::dhcp_ddns::<F>(&entry.value, findings));
+    let has_requests = name_updates.is_some();
+    let godwit = godwit::read::<F>(fields.context(findings), threads, has_requests, findings);
     let database = fields.take("lease-database");
     let lease_database = database::lease_database::<F>(database, &godwit.lease_database, findings);
+    let is_shared = lease_database.is_shared(&godwit.lease_database);
+    if let Some(entry) = database.filter(|_| is_shared && godwit.ddns.is_some()) {
+        let message = "`ddns` of `godwit` does not work with a lease database that servers share";
+        let help = "run `godwit ddns`, or set `lease-database.exclusive` of `godwit` if no other \
+                    server uses the database";
+        findings.error_help(entry.at, message, help);
+    }
     let expired = fields.take("expired-leases-processing");
     let expired = expired.map(|entry| database::expired_leases(&entry.value, findings));
     let probation = fields.u32("decline-probation-period", findings);
@@ -131,9 +157,6 @@ pub(crate) fn read<F: Classified>(
     let server_tag = fields.text("server-tag", findings).map_or("", |tag| tag.value).to_owned();
     let hosts_databases = other_databases::<F>(fields, findings);
     machinery::<F>(fields, findings);
-    if let Some(entry) = fields.take("dhcp-ddns") {
-        names::dhcp_ddns::<F>(&entry.value, findings);
-    }
     if let Some(port) = fields.integer("dhcp4o6-port", 0..=65_535, findings)
         && port.value != 0
     {
@@ -158,11 +181,26 @@ pub(crate) fn read<F: Classified>(
         control_sockets,
         hooks: hooks.active,
         flex_id: hooks.flex_id,
+        lease_query: hooks.lease_query,
+        legal_log: hooks.legal_log,
+        high_availability: hooks.high_availability,
+        run_script: hooks.run_script,
+        name_updates,
         host_identifiers: policy::host_identifiers::<F>(fields, findings),
         early_global_reservations_lookup: early_lookup.is_some_and(|setting| setting.value),
         ip_reservations_unique: unique.is_none_or(|setting| setting.value),
         samples: samples(fields, findings),
         inactive: Vec::new(),
+    }
+}
+
+impl GlobalSettings {
+    /// Sets the values that are known only when the whole document has been read.
+    pub(crate) fn complete(&mut self, findings: &mut ParseContext) {
+        self.inactive = findings.inactive_features();
+        if let Some(legal_log) = &mut self.legal_log {
+            legal_log.silent_subnets = core::mem::take(&mut findings.silent_subnets);
+        }
     }
 }
 
@@ -222,19 +260,25 @@ fn sanity_checks(
     (lease_checks.unwrap_or_default(), extended.unwrap_or_default())
 }
 
-/// Reads the flags `names` of the map `compatibility`, in this order.
-pub(crate) fn compatibility<const N: usize>(
-    names: [&'static str; N],
+/// Reads the map `compatibility`.
+pub(super) fn compatibility<F: Classified>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
-) -> [bool; N] {
-    let Some(entry) = fields.take("compatibility") else { return [false; N] };
-    let Some(mut fields) = MapReader::from_value(&entry.value, "`compatibility`", findings) else {
-        return [false; N];
-    };
-    let flags = names.map(|key| fields.boolean(key, findings).is_some_and(|setting| setting.value));
+) -> Compatibility {
+    let mut compatibility = Compatibility::default();
+    let entry = fields.take("compatibility");
+    let fields =
+        entry.and_then(|entry| MapReader::from_value(&entry.value, "`compatibility`", findings));
+    let Some(mut fields) = fields else { return compatibility };
+    let mut flag = |key| fields.boolean(key, findings).is_some_and(|setting| setting.value);
+    compatibility.lenient_option_parsing = flag("lenient-option-parsing");
+    if !F::IS_V6 {
+        compatibility.ignore_dhcp_server_identifier = flag("ignore-dhcp-server-identifier");
+        compatibility.ignore_rai_link_selection = flag("ignore-rai-link-selection");
+        compatibility.exclude_first_last_24 = flag("exclude-first-last-24");
+    }
     fields.finish(findings);
-    flags
+    compatibility
 }
 
 /// Checks the global keys of Kea's packet queues, which have no effect: in this server messages

@@ -2,10 +2,17 @@
 
 use core::ops::RangeInclusive;
 
-use super::family::ConfigFamily;
+use super::family::{ConfigFamily, ConfigServer};
+use super::local_names;
 use super::security::{self, PathPurpose};
-use super::types::{Durability, GodwitHostsDatabases, GodwitLeaseDatabase, GodwitSettings, Shards};
+use super::types::{
+    Durability, GodwitHostsDatabases, GodwitLeaseDatabase, GodwitLegalLog, GodwitSettings,
+    LegalLogFailure, Shards,
+};
+use super::webhooks;
+use crate::IncludeResolver;
 use crate::context::ParseContext;
+use crate::ddns::{self, SecretFiles};
 use crate::fields::{MapReader, text_of};
 use crate::json::{JsonContent, JsonValue};
 
@@ -25,10 +32,11 @@ const CACHE_KEYS: RangeInclusive<i64> = 32_768..=1 << 28;
 const CACHE_LIFETIME_MS: RangeInclusive<i64> = 100..=MAX_INTERVAL_MS;
 
 /// Reads Godwit's own settings from the global `user-context`, if there is one; without `shards`
-/// the number of shards is `threads`.
-pub(crate) fn read(
+/// the number of shards is `threads`. `has_requests` if the server makes name change requests.
+pub(crate) fn read<F: ConfigFamily>(
     context: Option<&JsonValue>,
     threads: Shards,
+    has_requests: bool,
     findings: &mut ParseContext,
 ) -> GodwitSettings {
     let mut settings = GodwitSettings { shards: threads, ..GodwitSettings::default() };
@@ -63,6 +71,12 @@ pub(crate) fn read(
     if let Some(setting) = fields.boolean("kea-exporter-metrics", findings) {
         settings.kea_exporter_metrics = setting.value;
     }
+    if let Some(setting) = fields.boolean("prefix-routes", findings) {
+        settings.prefix_routes = setting.value;
+        if setting.value && F::SPACE != "dhcp6" {
+            findings.warn(setting.at, "`prefix-routes` has no effect in DHCPv4");
+        }
+    }
     if let Some(setting) = fields.integer("receive-buffer-bytes", RECEIVE_BUFFER_BYTES, findings) {
         settings.receive_buffer_bytes = Some(setting.value as u32);
     }
@@ -72,6 +86,16 @@ pub(crate) fn read(
     if let Some(entry) = fields.take("hosts-databases") {
         settings.hosts_databases = hosts_databases(&entry.value, findings);
     }
+    if let Some(entry) = fields.take("legal-log") {
+        settings.legal_log = legal_log(&entry.value, findings);
+    }
+    if let Some(entry) = fields.take("local-names") {
+        settings.local_names = local_names::read(&entry.value, findings);
+    }
+    if let Some(entry) = fields.take("ddns") {
+        settings.ddns = ddns::read_inside(&entry.value, has_requests, findings);
+    }
+    settings.webhooks = webhooks::read(&mut fields, findings);
     // [`is_lenient`] has read its value.
     fields.boolean("lenient", findings);
     fields.octets("comment", findings);
@@ -82,10 +106,25 @@ pub(crate) fn read(
 /// Returns true if the server is to use the configuration `root` without the parts that have
 /// errors: `user-context.godwit.lenient` of its global scope.
 pub(crate) fn is_lenient(root: &JsonValue) -> bool {
-    let top = member(root, "Dhcp4").or_else(|| member(root, "Dhcp6"));
-    let context = top.and_then(|top| member(top, "user-context"));
-    let flag = context.and_then(inside).and_then(|settings| member(settings, "lenient"));
+    let flag = settings_of(root).and_then(|settings| member(settings, "lenient"));
     flag.is_some_and(|flag| flag.kind == JsonContent::Bool(true))
+}
+
+/// Reads the files of secrets that the configuration `root` of the file `file` names for an updater
+/// inside the server.
+pub(crate) fn secret_files(
+    root: &JsonValue,
+    file: &str,
+    resolver: &mut dyn IncludeResolver,
+) -> SecretFiles {
+    let ddns = settings_of(root).and_then(|settings| member(settings, "ddns"));
+    ddns.map_or_else(SecretFiles::default, |ddns| SecretFiles::read(ddns, file, resolver))
+}
+
+/// Returns Godwit's own settings in the configuration `root`.
+fn settings_of(root: &JsonValue) -> Option<&JsonValue> {
+    let top = member(root, "Dhcp4").or_else(|| member(root, "Dhcp6"));
+    top.and_then(|top| member(top, "user-context")).and_then(inside)
 }
 
 /// Reads Godwit's settings of the cache for reservations in databases.
@@ -104,6 +143,20 @@ fn hosts_databases(value: &JsonValue, findings: &mut ParseContext) -> GodwitHost
     fields.octets("comment", findings);
     fields.finish(findings);
     hosts
+}
+
+/// Reads Godwit's own settings of the legal log.
+fn legal_log(value: &JsonValue, findings: &mut ParseContext) -> GodwitLegalLog {
+    let mut settings = GodwitLegalLog::default();
+    let Some(mut fields) = MapReader::from_value(value, "`legal-log` of `godwit`", findings) else {
+        return settings;
+    };
+    settings.is_flushed = fields.boolean("flush", findings).is_some_and(|flag| flag.value);
+    let choices = [("hold", LegalLogFailure::Hold), ("serve", LegalLogFailure::Serve)];
+    settings.on_failure = fields.word("on-failure", &choices, false, findings).unwrap_or_default();
+    fields.octets("comment", findings);
+    fields.finish(findings);
+    settings
 }
 
 /// Reads Godwit's own settings of the lease database.
@@ -147,23 +200,23 @@ fn host(value: &JsonValue, findings: &mut ParseContext) -> Option<(String, Optio
 }
 
 /// Reports a `godwit` in the context of an inner scope, where the server does not read it.
-pub(crate) fn refuse_inside<F: ConfigFamily>(
+pub(crate) fn refuse_inside<S: ConfigServer>(
     context: Option<&JsonValue>,
     findings: &mut ParseContext,
 ) {
     if let Some(value) = context.and_then(inside) {
-        let help = format!("put it into the `user-context` of `{}` itself", F::TOP);
+        let help = format!("put it into the `user-context` of `{}` itself", S::TOP_KEY);
         findings.warn_help(value.at, "`godwit` is read from the global scope only", help);
     }
 }
 
 /// Returns the value of `godwit` in a user context.
-fn inside(context: &JsonValue) -> Option<&JsonValue> {
+pub(crate) fn inside(context: &JsonValue) -> Option<&JsonValue> {
     member(context, "godwit")
 }
 
 /// Returns the value of `key` in a JSON map.
-fn member<'v>(map: &'v JsonValue, key: &str) -> Option<&'v JsonValue> {
+pub(crate) fn member<'v>(map: &'v JsonValue, key: &str) -> Option<&'v JsonValue> {
     match &map.kind {
         JsonContent::Map(entries) => entries.iter().find(|e| *e.key == *key).map(|e| &e.value),
         _ => None,

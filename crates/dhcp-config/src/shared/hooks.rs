@@ -1,9 +1,12 @@
 //! Reader of `hooks-libraries`: the built-in hook libraries and their parameters.
 
 use super::class_list::{self, Classified};
-use super::control::{FlexId, Hook};
+use super::control::{FlexId, Hook, RunScript};
+use super::high_availability::HaRelationship;
+use super::lease_query::{self, LeaseQuery};
+use super::legal_log::{self, LegalLog};
 use super::security::{self, PathPurpose};
-use super::{godwit, inactive};
+use super::{godwit, high_availability, inactive};
 use crate::context::ParseContext;
 use crate::fields::{MapReader, wrong_kind};
 use crate::json::{JsonContent, JsonMember, JsonValue};
@@ -11,14 +14,20 @@ use crate::source::SourcePosition;
 use base::nearest;
 
 /// Built-in hook libraries, by the part of the file name between `libdhcp_` and `.so`.
-const BUILT_IN: [(&str, Hook); 9] = [
+const BUILT_IN: [(&str, Hook); 15] = [
     ("bootp", Hook::Bootp),
     ("class_cmds", Hook::ClassCommands),
     ("flex_id", Hook::FlexId),
+    ("forensic_log", Hook::LegalLog),
+    ("ha", Hook::HighAvailability),
+    ("high_availability", Hook::HighAvailability),
     ("host_cmds", Hook::HostCommands),
     ("lease_cmds", Hook::LeaseCommands),
+    ("lease_query", Hook::LeaseQuery),
+    ("legal_log", Hook::LegalLog),
     ("mysql", Hook::Mysql),
     ("pgsql", Hook::Pgsql),
+    ("run_script", Hook::RunScript),
     ("stat_cmds", Hook::StatCommands),
     ("subnet_cmds", Hook::SubnetCommands),
 ];
@@ -28,6 +37,10 @@ const BUILT_IN: [(&str, Hook); 9] = [
 pub(crate) struct Hooks {
     pub(crate) active: Vec<Hook>,
     pub(crate) flex_id: FlexId,
+    pub(crate) high_availability: Option<HaRelationship>,
+    pub(crate) lease_query: Option<LeaseQuery>,
+    pub(crate) legal_log: Option<LegalLog>,
+    pub(crate) run_script: Option<RunScript>,
 }
 
 /// Reads the hook libraries of a configuration (`hooks-libraries`).
@@ -63,7 +76,6 @@ impl Hooks {
         if let Some(&(_, hook)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
             self.built_in::<F>(hook, library.at, parameters, findings);
         } else if let Some((_, feature)) = inactive::HOOKS.iter().find(|hook| hook.0 == name) {
-            paths_of_inactive(name, parameters, findings);
             findings.inactive(library.at, feature);
         } else {
             let names = BUILT_IN.iter().map(|(name, _)| *name);
@@ -93,12 +105,74 @@ impl Hooks {
             findings.warn(at, "this hook library is loaded already");
             return;
         }
+        if hook == Hook::HighAvailability {
+            let value = parameters.map(|entry| &entry.value);
+            self.high_availability = high_availability::read(at, value, findings);
+            if self.high_availability.is_some() {
+                self.active.push(hook);
+            }
+            return;
+        }
         self.active.push(hook);
         match parameters {
+            parameters if hook == Hook::LegalLog => {
+                let value = parameters.map(|entry| &entry.value);
+                self.legal_log = legal_log::read::<F>(at, value, findings);
+            }
+            _ if hook == Hook::RunScript => self.read_run_script(at, parameters, findings),
             Some(entry) if hook == Hook::FlexId => self.read_flex_id::<F>(&entry.value, findings),
+            Some(entry) if hook == Hook::LeaseQuery => {
+                self.lease_query = lease_query::read::<F>(&entry.value, findings);
+            }
+            None if hook == Hook::LeaseQuery => {
+                let help = "set `requesters`, the addresses of the relay agents that may query";
+                findings.error_help(at, "`requesters` of lease_query is missing", help);
+            }
             Some(entry) => no_parameters(hook, &entry.value, findings),
             None => {}
         }
+    }
+
+    /// Reads the parameters of run_script, with Kea's texts for errors.
+    fn read_run_script(
+        &mut self,
+        at: SourcePosition,
+        parameters: Option<&JsonMember>,
+        findings: &mut ParseContext,
+    ) {
+        let mut name = None;
+        if let Some(entry) = parameters {
+            let Some(mut fields) =
+                MapReader::from_value(&entry.value, "the parameters of run_script", findings)
+            else {
+                return;
+            };
+            if let Some(sync) = fields.take("sync")
+                && !matches!(sync.value.kind, JsonContent::Bool(_))
+            {
+                findings.error(sync.value.at, "The 'sync' parameter must be a boolean");
+            }
+            if let Some(entry) = fields.take("name")
+                && !matches!(entry.value.kind, JsonContent::Text(_))
+            {
+                findings.error(entry.value.at, "The 'name' parameter must be a string");
+                return;
+            }
+            name = fields.text("name", findings);
+            // As in Kea, other parameters have no effect.
+            for other in fields.untaken_members() {
+                if !matches!(&*other.key, "comment" | "user-context") {
+                    let key = &other.key;
+                    findings.warn(other.at, format!("run_script has no parameter `{key}`"));
+                }
+            }
+        }
+        let Some(name) = name else {
+            let help = "name the script: `\"parameters\": { \"name\": \"...\" }`";
+            return findings.error_help(at, "The 'name' parameter is mandatory", help);
+        };
+        security::path(PathPurpose::Script, "name", name, findings);
+        self.run_script = Some(RunScript { name: name.value.to_owned() });
     }
 
     fn read_flex_id<F: Classified>(&mut self, value: &JsonValue, findings: &mut ParseContext) {
@@ -117,29 +191,6 @@ impl Hooks {
         self.flex_id.is_like_a_duid = duid.is_some_and(|setting| setting.value);
         godwit::refuse_inside::<F>(fields.context(findings), findings);
         fields.finish(findings);
-    }
-}
-
-/// Checks the paths among the parameters of the hook library `name`, which is not built in: the
-/// file may be meant for Kea.
-fn paths_of_inactive(name: &str, parameters: Option<&JsonMember>, findings: &mut ParseContext) {
-    let scripts: &[&'static str] = match name {
-        "run_script" => &["name"],
-        "legal_log" | "forensic_log" => &["prerotate", "postrotate"],
-        _ => return,
-    };
-    let Some(entries) = parameters.map(|entry| &entry.value) else { return };
-    let JsonContent::Map(_) = &entries.kind else { return };
-    let Some(mut fields) = MapReader::from_value(entries, "parameters", findings) else { return };
-    for key in scripts {
-        if let Some(script) = fields.text(key, findings) {
-            security::path(PathPurpose::Script, key, script, findings);
-        }
-    }
-    if name != "run_script"
-        && let Some(folder) = fields.text("path", findings)
-    {
-        security::legal_log("path", folder, findings);
     }
 }
 

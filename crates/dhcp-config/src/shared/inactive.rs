@@ -62,10 +62,10 @@ pub(crate) static CONFIG_BACKEND: UnsupportedFeature = UnsupportedFeature::dange
     "`config-control` is",
     "the server would use the configuration of this file only",
 );
-/// Unsupported feature: high availability, two servers that know each other's leases.
+/// Unsupported feature: high availability with settings that this version cannot serve.
 pub(crate) static HIGH_AVAILABILITY: UnsupportedFeature = UnsupportedFeature::dangerous(
     "high-availability",
-    "high availability is",
+    "high availability with these parameters is",
     "the partner server would not learn of this server's leases, nor this server of the partner's",
 );
 /// Unsupported feature: a hook library that is not Kea's own.
@@ -74,9 +74,6 @@ pub(crate) static UNKNOWN_HOOK: UnsupportedFeature = UnsupportedFeature::dangero
     "a hook library that Kea does not ship is",
     "its function would be missing",
 );
-/// Unsupported feature: updates of the Domain Name System.
-pub(crate) static DDNS: UnsupportedFeature =
-    UnsupportedFeature::harmless("ddns", "dynamic DNS is", "the server updates no DNS records");
 /// Unsupported feature: DHCPv4 over DHCPv6 (RFC 7341).
 pub(crate) static DHCP4O6: UnsupportedFeature = UnsupportedFeature::harmless(
     "dhcp4o6",
@@ -93,17 +90,12 @@ pub(crate) static SHARED_FLQ: UnsupportedFeature = UnsupportedFeature::harmless(
 
 /// Kea's hook libraries that are not built in, each by the part of its file name between `libdhcp_`
 /// and `.so`, with the unsupported feature.
-pub(crate) static HOOKS: [(&str, &UnsupportedFeature); 19] = [
+pub(crate) static HOOKS: [(&str, &UnsupportedFeature); 13] = [
     ("cb_cmds", &CB_COMMANDS),
     ("ddns_tuning", &DDNS_TUNING),
     ("flex_option", &FLEX_OPTION),
-    ("forensic_log", &LEGAL_LOG),
     ("gss_tsig", &GSS_TSIG),
-    ("ha", &HIGH_AVAILABILITY),
-    ("high_availability", &HIGH_AVAILABILITY),
     ("host_cache", &HOST_CACHE),
-    ("lease_query", &LEASE_QUERY),
-    ("legal_log", &LEGAL_LOG),
     ("limits", &LIMITS),
     ("mysql_cb", &CONFIG_BACKEND_LIBRARY),
     ("perfmon", &PERFMON),
@@ -111,13 +103,12 @@ pub(crate) static HOOKS: [(&str, &UnsupportedFeature); 19] = [
     ("ping_check", &PING_CHECK),
     ("radius", &RADIUS),
     ("rbac", &RBAC),
-    ("run_script", &RUN_SCRIPT),
     ("user_chk", &USER_CHK),
 ];
 
 /// Unsupported features that belong to no hook library.
-static OTHERS: [&UnsupportedFeature; 6] =
-    [&CONFIG_BACKEND, &HIGH_AVAILABILITY, &UNKNOWN_HOOK, &DDNS, &DHCP4O6, &SHARED_FLQ];
+static OTHERS: [&UnsupportedFeature; 5] =
+    [&CONFIG_BACKEND, &HIGH_AVAILABILITY, &UNKNOWN_HOOK, &DHCP4O6, &SHARED_FLQ];
 
 /// Returns the names of unsupported features that `--accept-inactive` takes, each once and in
 /// order.
@@ -158,16 +149,6 @@ static HOST_CACHE: UnsupportedFeature = UnsupportedFeature::harmless(
     "the hook library that caches reservations is",
     "the server needs no such cache",
 );
-static LEASE_QUERY: UnsupportedFeature = UnsupportedFeature::harmless(
-    "lease-query",
-    "the hook library for leasequery is",
-    "messages of leasequery (RFC 4388, RFC 5007) are not answered",
-);
-static LEGAL_LOG: UnsupportedFeature = UnsupportedFeature::harmless(
-    "legal-log",
-    "the hook library that keeps a legal log of leases is",
-    "the lease file is the only record",
-);
 static LIMITS: UnsupportedFeature = UnsupportedFeature::harmless(
     "limits",
     "the hook library that limits leases and rates is",
@@ -192,11 +173,6 @@ static RBAC: UnsupportedFeature = UnsupportedFeature::harmless(
     "rbac",
     "the hook library that grants commands by role is",
     "every client that may connect may send every command",
-);
-static RUN_SCRIPT: UnsupportedFeature = UnsupportedFeature::harmless(
-    "run-script",
-    "the hook library that runs scripts is",
-    "no script is run",
 );
 static USER_CHK: UnsupportedFeature = UnsupportedFeature::harmless(
     "user-chk",

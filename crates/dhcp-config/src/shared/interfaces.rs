@@ -1,8 +1,10 @@
-//! Reader of the settings of `interfaces-config` that both families have.
+//! Reader of `interfaces-config`.
 
 use std::collections::BTreeSet;
 
+use super::config::InterfacesConfig;
 use super::family::ConfigFamily;
+use super::subnets::Scoped;
 use super::types::InterfaceSelection;
 use super::{godwit, other_keys};
 use crate::address::Address;
@@ -11,56 +13,40 @@ use crate::fields::{MapReader, address_of, text_of};
 use crate::json::JsonValue;
 use crate::source::PositionedValue;
 
-/// Interfaces on which a server listens, and its reaction to sockets that cannot be opened.
-pub(crate) struct ListeningSettings<A> {
-    pub(crate) interfaces: Vec<InterfaceSelection<A>>,
-    pub(crate) re_detect: bool,
-    pub(crate) require_all_sockets: bool,
-    pub(crate) socket_max_retries: u32,
-    pub(crate) socket_retry_wait_ms: u32,
-}
-
-impl<A> Default for ListeningSettings<A> {
-    fn default() -> Self {
-        Self {
-            interfaces: Vec::new(),
-            re_detect: true,
-            require_all_sockets: false,
-            socket_max_retries: 0,
-            socket_retry_wait_ms: 5000,
+/// Reads the map `interfaces-config` of a configuration.
+pub(crate) fn read<F: Scoped>(
+    fields: &mut MapReader<'_>,
+    findings: &mut ParseContext,
+) -> InterfacesConfig<F> {
+    let mut listening = InterfacesConfig::default();
+    let entry = fields.take("interfaces-config");
+    let Some(mut fields) =
+        entry.and_then(|e| MapReader::from_value(&e.value, "`interfaces-config`", findings))
+    else {
+        return listening;
+    };
+    listening.own = F::read_sockets(&mut fields, findings);
+    let mut selected = BTreeSet::new();
+    for item in fields.list("interfaces", findings) {
+        if let Some(selection) = selection::<F>(item, &mut selected, findings) {
+            listening.interfaces.push(selection);
         }
     }
-}
-
-impl<A: Address> ListeningSettings<A> {
-    /// Reads the keys of `interfaces-config` that both families have, and reports remaining ones.
-    pub(crate) fn read<F: ConfigFamily<Address = A>>(
-        mut fields: MapReader<'_>,
-        findings: &mut ParseContext,
-    ) -> Self {
-        let mut listening = Self::default();
-        let mut selected = BTreeSet::new();
-        for item in fields.list("interfaces", findings) {
-            if let Some(selection) = selection::<F>(item, &mut selected, findings) {
-                listening.interfaces.push(selection);
-            }
-        }
-        if let Some(re_detect) = fields.boolean("re-detect", findings) {
-            listening.re_detect = re_detect.value;
-        }
-        if let Some(require_all) = fields.boolean("service-sockets-require-all", findings) {
-            listening.require_all_sockets = require_all.value;
-        }
-        if let Some(retries) = fields.u32("service-sockets-max-retries", findings) {
-            listening.socket_max_retries = retries.value;
-        }
-        if let Some(wait) = fields.u32("service-sockets-retry-wait-time", findings) {
-            listening.socket_retry_wait_ms = wait.value;
-        }
-        godwit::refuse_inside::<F>(fields.context(findings), findings);
-        other_keys::finish(fields, F::ELSEWHERE, findings);
-        listening
+    if let Some(re_detect) = fields.boolean("re-detect", findings) {
+        listening.re_detect = re_detect.value;
     }
+    if let Some(require_all) = fields.boolean("service-sockets-require-all", findings) {
+        listening.require_all_sockets = require_all.value;
+    }
+    if let Some(retries) = fields.u32("service-sockets-max-retries", findings) {
+        listening.socket_max_retries = retries.value;
+    }
+    if let Some(wait) = fields.u32("service-sockets-retry-wait-time", findings) {
+        listening.socket_retry_wait_ms = wait.value;
+    }
+    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    other_keys::finish(fields, F::ELSEWHERE, findings);
+    listening
 }
 
 /// Reads one element of `interfaces`, and checks it against the earlier ones in `selected`.

@@ -1,6 +1,6 @@
 //! Reader of `loggers`: the loggers of a server and their outputs.
 
-use super::family::ConfigFamily;
+use super::family::ConfigServer;
 use super::godwit;
 use super::security::{self, PathPurpose};
 use super::types::{LogDestination, LogOutput, LogSeverity, Logger};
@@ -23,14 +23,14 @@ const SEVERITIES: [(&str, LogSeverity); 6] = [
 ];
 
 /// Reads one logger, an element of `loggers`.
-pub(crate) fn logger<F: ConfigFamily>(
+pub(crate) fn logger<S: ConfigServer>(
     value: &JsonValue,
     findings: &mut ParseContext,
 ) -> Option<Logger> {
     let mut fields = MapReader::from_value(value, "a logger", findings)?;
     let name = fields.text("name", findings).map_or_else(String::new, |n| n.value.to_owned());
     if fields.take("name").is_none() {
-        let help = format!("`kea-{}` is the logger of all messages", F::SPACE);
+        let help = format!("`kea-{}` is the logger of all messages", S::PROGRAM);
         findings.error_help(value.at, "a logger lacks `name`", help);
     }
     let severity =
@@ -53,14 +53,14 @@ pub(crate) fn logger<F: ConfigFamily>(
     let mut outputs = Vec::new();
     for key in spellings {
         let items = fields.list(key, findings).iter();
-        outputs.extend(items.filter_map(|item| output::<F>(item, findings)));
+        outputs.extend(items.filter_map(|item| output::<S>(item, findings)));
     }
-    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    godwit::refuse_inside::<S>(fields.context(findings), findings);
     fields.finish(findings);
     Some(Logger { name, severity, debug_level, outputs })
 }
 
-fn output<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseContext) -> Option<LogOutput> {
+fn output<S: ConfigServer>(value: &JsonValue, findings: &mut ParseContext) -> Option<LogOutput> {
     let mut fields = MapReader::from_value(value, "`output-options`", findings)?;
     let text = fields.text("output", findings);
     let destination = match text.map_or("stdout", |output| output.value) {
@@ -79,7 +79,7 @@ fn output<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseContext) -> Op
     let max_size = fields.integer("maxsize", 0..=i64::MAX, findings);
     let max_versions = fields.u32("maxver", findings).map_or(1, |versions| versions.value);
     let pattern = fields.text("pattern", findings).map_or("", |pattern| pattern.value).to_owned();
-    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    godwit::refuse_inside::<S>(fields.context(findings), findings);
     fields.finish(findings);
     let max_size_bytes = max_size.map_or(DEFAULT_MAX_SIZE_BYTES, |size| size.value.unsigned_abs());
     Some(LogOutput { destination, flush, max_size_bytes, max_versions, pattern })

@@ -1,17 +1,14 @@
-//! Reader of the settings of clients' host names: `dhcp-ddns`, and the keys `ddns-...` and
-//! `hostname-char-...` of the global scope, networks, subnets and pools. All keys are checked as
-//! Kea does. Only the keys that shape the name of a client have an effect: those that Kea follows
-//! also when it updates no DNS server.
+//! Reader of the settings of clients' host names: the keys `ddns-...` and `hostname-char-...` of
+//! the global scope, networks, subnets and pools. All keys are checked as Kea does.
 
 use core::net::IpAddr;
 
 use base::HostName;
 
-use super::family::ConfigFamily;
-use super::{CharacterSet, godwit, inactive};
+use super::CharacterSet;
+use super::name_updates::{self, NameUpdateKeys};
 use crate::context::ParseContext;
-use crate::fields::{MapReader, U32};
-use crate::json::JsonValue;
+use crate::fields::MapReader;
 use crate::source::{PositionedValue, SourcePosition};
 
 /// Default beginning of host names that the server makes from addresses.
@@ -31,6 +28,8 @@ pub struct NameKeys {
     pub character_set: Option<CharacterSet>,
     /// Text that replaces characters of `character_set` (`hostname-char-replacement`).
     pub character_replacement: Option<String>,
+    /// Settings of the DNS updates of the names.
+    pub updates: NameUpdateKeys,
 }
 
 impl NameKeys {
@@ -45,6 +44,7 @@ impl NameKeys {
             character_replacement: self
                 .character_replacement
                 .or_else(|| outer.character_replacement.clone()),
+            updates: self.updates.inside(&outer.updates),
         }
     }
 
@@ -57,6 +57,7 @@ impl NameKeys {
             qualifying_suffix: Some(String::new()),
             character_set: Some(CharacterSet::default()),
             character_replacement: Some(String::new()),
+            updates: NameUpdateKeys::usual(),
         })
     }
 }
@@ -75,40 +76,25 @@ pub enum ReplaceName {
     WhenNotPresent,
 }
 
-/// Configuration keys of a scope that shape the host name in replies to a client.
-struct Keys {
-    override_no_update: &'static str,
-    override_client_update: &'static str,
-    replace_client_name: &'static str,
-    generated_prefix: &'static str,
-    qualifying_suffix: &'static str,
-}
-
-const SCOPE: Keys = Keys {
-    override_no_update: "ddns-override-no-update",
-    override_client_update: "ddns-override-client-update",
-    replace_client_name: "ddns-replace-client-name",
-    generated_prefix: "ddns-generated-prefix",
-    qualifying_suffix: "ddns-qualifying-suffix",
-};
-
-/// Configuration keys for host names before Kea 1.8, in the map `dhcp-ddns`.
-const OLD: Keys = Keys {
-    override_no_update: "override-no-update",
-    override_client_update: "override-client-update",
-    replace_client_name: "replace-client-name",
-    generated_prefix: "generated-prefix",
-    qualifying_suffix: "qualifying-suffix",
-};
+/// Words of `ddns-replace-client-name`.
+const REPLACE_MODES: [(&str, ReplaceName); 4] = [
+    ("never", ReplaceName::Never),
+    ("always", ReplaceName::Always),
+    ("when-present", ReplaceName::WhenPresent),
+    ("when-not-present", ReplaceName::WhenNotPresent),
+];
 
 /// Reads the settings of a scope for its clients' host names.
 pub(crate) fn read(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> NameKeys {
-    let keys = shape(fields, &SCOPE, findings);
-    fields.boolean("ddns-send-updates", findings);
-    fields.boolean("ddns-update-on-renew", findings);
-    conflict_resolution(fields, findings);
-    times(fields, findings);
-    keys
+    let owned = |text: PositionedValue<&str>| text.value.to_owned();
+    NameKeys {
+        updates: name_updates::read(fields, findings),
+        replace: fields.word("ddns-replace-client-name", &REPLACE_MODES, true, findings),
+        generated_prefix: part_of_name(fields, "ddns-generated-prefix", findings).map(owned),
+        qualifying_suffix: part_of_name(fields, "ddns-qualifying-suffix", findings).map(owned),
+        character_set: characters(fields, findings).map(|set| set.value),
+        character_replacement: replacement(fields, findings).map(owned),
+    }
 }
 
 /// Reads the settings of a pool for its clients' host names. As in Kea the characters to replace
@@ -124,48 +110,35 @@ pub(crate) fn read_of_pool(fields: &mut MapReader<'_>, findings: &mut ParseConte
     NameKeys { character_set: None, character_replacement: None, ..keys }
 }
 
-/// Reads the settings for host names under the given keys. Keys without effect that differ from
-/// Kea's defaults are reported as an inactive feature; keys from before Kea 1.8 never have an
-/// effect.
-fn shape(fields: &mut MapReader<'_>, keys: &Keys, findings: &mut ParseContext) -> NameKeys {
-    let has_effect = keys.replace_client_name == SCOPE.replace_client_name;
-    let mut ddns_positions: Vec<SourcePosition> = Vec::new();
-    for key in [keys.override_no_update, keys.override_client_update] {
-        let set = fields.boolean(key, findings).filter(|setting| setting.value);
-        ddns_positions.extend(set.map(|setting| setting.at));
+/// Checks the keys for host names that Kea had in the map `dhcp-ddns` before version 1.8, which
+/// have no effect. Those that differ from Kea's defaults are reported.
+pub(super) fn old_keys(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
+    let mut set: Vec<(&str, SourcePosition)> = Vec::new();
+    for key in ["override-no-update", "override-client-update"] {
+        let flag = fields.boolean(key, findings).filter(|flag| flag.value);
+        set.extend(flag.map(|flag| (key, flag.at)));
     }
-    let modes = [
-        ("never", ReplaceName::Never),
-        ("always", ReplaceName::Always),
-        ("when-present", ReplaceName::WhenPresent),
-        ("when-not-present", ReplaceName::WhenNotPresent),
-    ];
-    let at = fields.take(keys.replace_client_name).map(|entry| entry.at);
-    let replace = fields.word(keys.replace_client_name, &modes, true, findings);
-    if !has_effect && replace.is_some_and(|mode| mode != ReplaceName::Never) {
-        ddns_positions.extend(at);
-    }
-    let generated_prefix = part_of_name(fields, keys.generated_prefix, findings);
-    let qualifying_suffix = part_of_name(fields, keys.qualifying_suffix, findings);
+    let at = fields.take("replace-client-name").map(|entry| entry.value.at);
+    let replace = fields.word("replace-client-name", &REPLACE_MODES, true, findings);
+    let replaces = replace.is_some_and(|mode| mode != ReplaceName::Never);
+    set.extend(at.filter(|_| replaces).map(|at| ("replace-client-name", at)));
     let differs = |text: Option<PositionedValue<&str>>, default: &str| {
         text.filter(|text| text.value != default).map(|text| text.at)
     };
-    let character_set = characters(fields, findings);
-    let character_replacement = replacement(fields, findings);
-    if !has_effect {
-        ddns_positions.extend(differs(qualifying_suffix, ""));
-        let set = character_set.as_ref().filter(|set| set.value != CharacterSet::default());
-        ddns_positions.extend(set.map(|set| set.at));
-        ddns_positions.extend(differs(character_replacement, ""));
-    }
-    ddns_positions.into_iter().for_each(|at| findings.inactive(at, &inactive::DDNS));
-    let owned = |text: Option<PositionedValue<&str>>| text.map(|text| text.value.to_owned());
-    NameKeys {
-        replace,
-        generated_prefix: owned(generated_prefix),
-        qualifying_suffix: owned(qualifying_suffix),
-        character_set: character_set.map(|set| set.value),
-        character_replacement: owned(character_replacement),
+    let prefix = part_of_name(fields, "generated-prefix", findings);
+    set.extend(differs(prefix, GENERATED_PREFIX).map(|at| ("generated-prefix", at)));
+    let suffix = part_of_name(fields, "qualifying-suffix", findings);
+    set.extend(differs(suffix, "").map(|at| ("qualifying-suffix", at)));
+    let characters = characters(fields, findings);
+    let characters = characters.filter(|set| set.value != CharacterSet::default());
+    set.extend(characters.map(|characters| ("hostname-char-set", characters.at)));
+    let replacement = replacement(fields, findings);
+    set.extend(differs(replacement, "").map(|at| ("hostname-char-replacement", at)));
+    for (key, at) in set {
+        let message = format!("`{key}` has no effect in `dhcp-ddns`");
+        let prefix = if key.starts_with("hostname") { "" } else { "ddns-" };
+        let help = format!("set `{prefix}{key}` for all subnets, or in some of them");
+        findings.warn_help(at, message, help);
     }
 }
 
@@ -215,91 +188,6 @@ fn replacement<'v>(
         findings.warn_help(text.at, message, help);
     }
     Some(text)
-}
-
-fn conflict_resolution(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
-    let modes = [
-        ("check-with-dhcid", ()),
-        ("no-check-with-dhcid", ()),
-        ("check-exists-with-dhcid", ()),
-        ("no-check-without-dhcid", ()),
-    ];
-    let old = fields.boolean("ddns-use-conflict-resolution", findings);
-    let new = fields.take("ddns-conflict-resolution-mode").map(|entry| entry.at);
-    fields.word("ddns-conflict-resolution-mode", &modes, false, findings);
-    if let (Some(old), Some(new)) = (old, new) {
-        let message = "`ddns-use-conflict-resolution` is the older form of \
-                       `ddns-conflict-resolution-mode`";
-        findings.error_with_second_position(old.at, message, "the other is at", new);
-    }
-}
-
-/// Checks the times for which DNS resolvers may cache a name: `ddns-ttl`, or `ddns-ttl-percent` of
-/// the lifetime with its bounds.
-fn times(fields: &mut MapReader<'_>, findings: &mut ParseContext) {
-    let fixed = fields.u32("ddns-ttl", findings);
-    let percent = fields.float("ddns-ttl-percent", findings);
-    let least = fields.u32("ddns-ttl-min", findings);
-    let most = fields.u32("ddns-ttl-max", findings);
-    let others = [
-        ("ddns-ttl-percent", percent.map(|setting| setting.at)),
-        ("ddns-ttl-min", least.map(|setting| setting.at)),
-        ("ddns-ttl-max", most.map(|setting| setting.at)),
-    ];
-    for (key, at) in others {
-        if let (Some(fixed), Some(at)) = (fixed, at) {
-            let message = format!("`{key}` and `ddns-ttl` exclude each other");
-            findings.error_with_second_position(at, message, "`ddns-ttl` is at", fixed.at);
-        }
-    }
-    if let (Some(least), Some(most)) = (least, most)
-        && most.value < least.value
-    {
-        let (min, max) = (least.value, most.value);
-        let message = format!("`ddns-ttl-max` ({max} s) is below `ddns-ttl-min` ({min} s)");
-        findings.error_with_second_position(most.at, message, "`ddns-ttl-min` is at", least.at);
-    }
-}
-
-/// Checks the map `dhcp-ddns`, the connection to Kea's DNS update server.
-pub(crate) fn dhcp_ddns<F: ConfigFamily>(value: &JsonValue, findings: &mut ParseContext) {
-    const PORT: core::ops::RangeInclusive<i64> = 0..=65_535;
-    let Some(mut fields) = MapReader::from_value(value, "`dhcp-ddns`", findings) else { return };
-    let enable = fields.boolean("enable-updates", findings);
-    if fields.take("enable-updates").is_none() {
-        let help = "must be `true` or `false`";
-        findings.error_help(value.at, "`dhcp-ddns` lacks `enable-updates`", help);
-    }
-    if let Some(enable) = enable.filter(|enable| enable.value) {
-        findings.inactive(enable.at, &inactive::DDNS);
-    }
-    let server = address(&mut fields, "server-ip", findings);
-    let sender = address(&mut fields, "sender-ip", findings);
-    let server_port = fields.integer("server-port", PORT, findings);
-    let sender_port = fields.integer("sender-port", PORT, findings);
-    fields.integer("max-queue-size", U32, findings);
-    fields.word("ncr-protocol", &[("UDP", ())], true, findings);
-    fields.word("ncr-format", &[("JSON", ())], true, findings);
-    shape(&mut fields, &OLD, findings);
-    godwit::refuse_inside::<F>(fields.context(findings), findings);
-    fields.finish(findings);
-
-    let loopback = IpAddr::from([127, 0, 0, 1]);
-    let server = server.map_or(loopback, |server| server.value);
-    let Some(sender) = sender else { return };
-    if sender.value.is_ipv4() != server.is_ipv4() {
-        let message = format!(
-            "`sender-ip` {} and `server-ip` {server} are of different \
-                     families",
-            sender.value
-        );
-        findings.error(sender.at, message);
-    }
-    let port =
-        |setting: Option<PositionedValue<i64>>, default| setting.map_or(default, |port| port.value);
-    if sender.value == server && port(sender_port, 0) == port(server_port, 53_001) {
-        findings.error(sender.at, "`sender-ip` and `server-ip` are the same address and port");
-    }
 }
 
 /// Reads an IPv4 or IPv6 address from `key`; an empty text counts as not set.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::class_list;
 use super::classes::ClassGuards;
-use super::subnets::{EnclosingNetwork, Scoped, Subnets};
+use super::config::NetworkConfig;
+use super::subnets::{EnclosingNetwork, Scope, Scoped, Subnets};
 use super::{godwit, other_keys};
 use crate::address::Address;
 use crate::context::ParseContext;
@@ -68,22 +69,21 @@ impl<A: Address> LinkSelectors<A> {
 
 impl<F: Scoped> Subnets<'_, F> {
     /// Reads one shared network, an element of `shared-networks`, and its subnets.
-    pub(super) fn read_network(&mut self, item: &JsonValue, global: &F::Scope) {
+    pub(super) fn read_network(&mut self, item: &JsonValue, global: &Scope<F>) {
         let Some(mut fields) = MapReader::from_value(item, "a shared network", self.findings)
         else {
             return;
         };
         let name = self.network_name(&mut fields);
-        let scope = F::read_scope(&mut fields, self.findings);
+        let scope = Scope::<F>::read(&mut fields, self.findings);
         let link = LinkSelectors::read::<F>(&mut fields, self.findings);
         let members = fields.list(F::SUBNETS, self.findings);
         godwit::refuse_inside::<F>(fields.context(self.findings), self.findings);
         other_keys::finish(fields, F::ELSEWHERE, self.findings);
 
-        let own_keys = F::own_keys(&scope);
-        let scope = F::inside(scope, global);
-        F::check_lifetimes(&scope, own_keys, self.findings);
-        let first = self.list.len();
+        let own_keys = scope.own_keys();
+        let scope = scope.inside(global);
+        scope.check_lifetimes(own_keys, self.findings);
         let outer =
             EnclosingNetwork { scope: &scope, network: Some(self.networks.len()), link: &link };
         let mut shared = link.interface.clone();
@@ -93,9 +93,16 @@ impl<F: Scoped> Subnets<'_, F> {
             check_interface(interface, &mut shared, self.findings);
             member_keys.push(own_keys);
         }
-        let agreed = F::agree(&scope, &member_keys, self.findings);
-        let subnets = (first..self.list.len()).collect();
-        self.networks.push(F::network(name, link, subnets, scope, agreed));
+        self.networks.push(NetworkConfig {
+            name,
+            subnets: Vec::new(),
+            interface: link.interface.map(|setting| setting.value),
+            interface_id: link.interface_id.map(|setting| setting.value),
+            relay_addresses: link.relay_addresses,
+            options: scope.terms.options,
+            guards: link.guards,
+            own: F::agree(&scope.own, &member_keys, self.findings),
+        });
     }
 
     fn network_name(&mut self, fields: &mut MapReader<'_>) -> String {

@@ -203,15 +203,17 @@ pub(crate) fn open_socket(at: SourcePosition, findings: &mut ParseContext) {
     findings.insecure(at, id, "Unsecured HTTP control channel".to_owned(), help);
 }
 
-/// Reports a user's name or password, the value of `key`, that is written in the configuration
-/// itself.
+/// Reports a user's name, a password or the secret of a TSIG key, the value of `key`, that is
+/// written in the configuration itself.
 pub(crate) fn clear_text(key: &str, at: SourcePosition, findings: &mut ParseContext) {
     let id = match key {
         "user" => "HTTP_CLIENT_USER_SECURITY_WARNING",
+        "secret" => "DHCP_DDNS_TSIG_SECRET_SECURITY_WARNING",
         _ => "HTTP_CLIENT_PASSWORD_SECURITY_WARNING",
     };
     let help = format!("put it into a file and name that as `{key}-file`, or start with -X");
-    findings.insecure(at, id, format!("use of clear text '{key}' is NOT SECURE"), &help);
+    let what = if key == "secret" { "TSIG " } else { "" };
+    findings.insecure(at, id, format!("use of clear text {what}'{key}' is NOT SECURE"), &help);
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
 
 use super::control::{
-    AuthenticatedClient, BasicAuthentication, ControlSocket, HttpSocket, SecretSource, TlsFiles,
+    AuthenticatedClient, BasicAuthentication, ControlSocket, HttpPurpose, HttpSocket, SecretSource,
+    TlsFiles,
 };
-use super::family::ConfigFamily;
+use super::family::ConfigServer;
 use super::security::PathPurpose;
 use super::{godwit, names, security};
 use crate::context::ParseContext;
@@ -39,7 +40,7 @@ enum Kinds {
 
 /// Reads the control sockets of a server: `control-sockets`, and the single `control-socket` of Kea
 /// before 3.
-pub(crate) fn read<F: ConfigFamily>(
+pub(crate) fn read<S: ConfigServer>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
 ) -> Vec<ControlSocket> {
@@ -64,7 +65,7 @@ pub(crate) fn read<F: ConfigFamily>(
     let mut sockets = Vec::new();
     let mut positions: BTreeMap<Option<(IpAddr, u16)>, SourcePosition> = BTreeMap::new();
     for item in items {
-        let Some(socket) = socket::<F>(item, findings) else { continue };
+        let Some(socket) = socket::<S>(item, findings) else { continue };
         if let Some(&position) = positions.get(&listener_address(&socket)) {
             let message = match &socket {
                 ControlSocket::Unix(_) => "there is a `unix` control socket already".to_owned(),
@@ -89,7 +90,7 @@ fn listener_address(socket: &ControlSocket) -> Option<(IpAddr, u16)> {
     }
 }
 
-fn socket<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Option<ControlSocket> {
+fn socket<S: ConfigServer>(item: &JsonValue, findings: &mut ParseContext) -> Option<ControlSocket> {
     let mut fields = MapReader::from_value(item, "a control socket", findings)?;
     let kinds = [("unix", Kinds::Unix), ("http", Kinds::Http), ("https", Kinds::Https)];
     if fields.take("socket-type").is_none() {
@@ -99,9 +100,9 @@ fn socket<F: ConfigFamily>(item: &JsonValue, findings: &mut ParseContext) -> Opt
     let kind = fields.word("socket-type", &kinds, false, findings);
     let socket = match kind? {
         Kinds::Unix => unix(&mut fields, findings),
-        kind => http::<F>(&mut fields, kind, findings).map(ControlSocket::Http),
+        kind => http::<S>(&mut fields, kind, findings).map(ControlSocket::Http),
     };
-    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    godwit::refuse_inside::<S>(fields.context(findings), findings);
     fields.finish(findings);
     socket
 }
@@ -124,7 +125,7 @@ fn unix(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Option<Contr
     Some(ControlSocket::Unix(name.value.to_owned()))
 }
 
-fn http<F: ConfigFamily>(
+fn http<S: ConfigServer>(
     fields: &mut MapReader<'_>,
     kind: Kinds,
     findings: &mut ParseContext,
@@ -134,10 +135,10 @@ fn http<F: ConfigFamily>(
     }
     let address = names::address(fields, "socket-address", findings);
     let port = fields.integer("socket-port", 0..=65_535, findings);
-    let headers = headers::<F>(fields, findings);
+    let headers = headers::<S>(fields, findings);
     let before = findings.errors();
     let authentication = fields.take("authentication");
-    let authentication = authentication.and_then(|e| basic::<F>(&e.value, findings));
+    let authentication = authentication.and_then(|e| basic::<S>(&e.value, findings));
     let is_valid = findings.errors() == before;
     let tls = tls(fields, kind, findings);
     let address = address.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |setting| setting.value);
@@ -149,7 +150,8 @@ fn http<F: ConfigFamily>(
         findings.warn_help(fields.at, message, "set `authentication`, or `https` with its files");
     }
     let port = port.and_then(|port| u16::try_from(port.value).ok()).unwrap_or(DEFAULT_PORT);
-    Some(HttpSocket { address, port, tls, headers, authentication })
+    let purpose = HttpPurpose::Control;
+    Some(HttpSocket { address, port, tls, headers, authentication, purpose })
 }
 
 /// Reads the certificate files of an HTTP socket for TLS: all or none. Kea uses TLS on an `http`
@@ -182,7 +184,7 @@ fn tls(fields: &mut MapReader<'_>, kind: Kinds, findings: &mut ParseContext) -> 
 
 /// Reads the headers that an HTTP socket adds to answers (`http-headers`): names and values as in
 /// RFC 9110 §5.
-fn headers<F: ConfigFamily>(
+fn headers<S: ConfigServer>(
     fields: &mut MapReader<'_>,
     findings: &mut ParseContext,
 ) -> Vec<(String, String)> {
@@ -191,7 +193,7 @@ fn headers<F: ConfigFamily>(
         let Some(mut fields) = MapReader::from_value(item, "a header", findings) else { continue };
         let name = required(&mut fields, "name", findings);
         let value = required(&mut fields, "value", findings);
-        godwit::refuse_inside::<F>(fields.context(findings), findings);
+        godwit::refuse_inside::<S>(fields.context(findings), findings);
         fields.finish(findings);
         let (Some(name), Some(value)) = (name, value) else { continue };
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
@@ -218,7 +220,7 @@ fn required<'v>(
 }
 
 /// Reads the map `authentication` of an HTTP socket.
-fn basic<F: ConfigFamily>(
+fn basic<S: ConfigServer>(
     value: &JsonValue,
     findings: &mut ParseContext,
 ) -> Option<BasicAuthentication> {
@@ -227,8 +229,8 @@ fn basic<F: ConfigFamily>(
     let realm = fields.text("realm", findings).map_or("", |realm| realm.value).to_owned();
     let directory = fields.text("directory", findings).filter(|text| !text.value.is_empty());
     let items = fields.list("clients", findings).iter();
-    let clients: Vec<_> = items.filter_map(|item| client::<F>(item, findings)).collect();
-    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    let clients: Vec<_> = items.filter_map(|item| client::<S>(item, findings)).collect();
+    godwit::refuse_inside::<S>(fields.context(findings), findings);
     fields.finish(findings);
     if clients.is_empty() {
         // As in Kea, an empty list permits every client.
@@ -241,7 +243,7 @@ fn basic<F: ConfigFamily>(
 }
 
 /// Reads one user in the list `clients` of an authentication.
-fn client<F: ConfigFamily>(
+fn client<S: ConfigServer>(
     item: &JsonValue,
     findings: &mut ParseContext,
 ) -> Option<AuthenticatedClient> {
@@ -253,7 +255,7 @@ fn client<F: ConfigFamily>(
             security::clear_text(key, *at, findings);
         }
     }
-    godwit::refuse_inside::<F>(fields.context(findings), findings);
+    godwit::refuse_inside::<S>(fields.context(findings), findings);
     fields.finish(findings);
     let password = password.map_or(SecretSource::Text(String::new()), |password| password.value);
     let user = match user {

@@ -3,12 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use super::hosts::{self, HostScope, ReservationFamily, ReservationOf};
+use super::class_list::Classified;
+use super::config::{ConfigTypes, NetworkConfig, SubnetConfig};
+use super::hosts::{self, HostScope, ReservationFamily};
 use super::networks::LinkSelectors;
-use super::pools::{self, EnclosingSubnet, PlacedRange, PoolOf};
-use super::{godwit, other_keys};
+use super::pools::{self, EnclosingSubnet, PlacedRange};
+use super::terms::{Bounded, InheritableTerms};
+use super::types::Lifetime;
+use super::{godwit, legal_log, other_keys};
 use crate::address::{Address, first_of, prefix};
 use crate::context::ParseContext;
+use crate::document::DocumentSchema;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
 use crate::source::{PositionedValue, SourcePosition};
@@ -17,93 +22,153 @@ use crate::source::{PositionedValue, SourcePosition};
 const MAX_SUBNET_ID: i64 = 0xffff_fffe;
 
 /// Family whose scopes, subnets and networks the readers can read.
-pub(crate) trait Scoped: ReservationFamily {
-    /// Settings that a scope itself sets, or after [`Scoped::inside`] all that hold in it.
-    type Scope;
-    /// Settings of a scope that are needed after inheritance: the keys that the scope itself sets,
-    /// with their positions, for checks.
-    type Own: Copy;
+pub(crate) trait Scoped:
+    ReservationFamily<Reserved = <Self as ConfigTypes>::OwnReserved> + Classified
+{
+    /// Inheritable settings that only this family's scopes have.
+    type OwnScope;
+    /// Settings among [`Scoped::OwnScope`] that are checked after inheritance.
+    type OwnKeys: Copy;
     /// Type of a subnet's pools of delegated prefixes.
     type Delegated: Default;
-    /// Type of a subnet in the checked configuration.
-    type Subnet;
-    /// Type of a shared network in the checked configuration.
-    type Network;
+    /// Kea's defaults, as control commands show them.
+    const SCHEMA: &'static DocumentSchema;
 
-    /// Reads the inheritable settings of a scope: global, shared network or subnet.
-    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self::Scope;
+    /// Reads the inheritable settings of a network or a subnet that only this family has.
+    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self::OwnScope;
 
-    /// Returns the checked settings that the scope itself sets.
-    fn own_keys(scope: &Self::Scope) -> Self::Own;
+    /// Reads the inheritable settings of the global scope that only this family has.
+    fn read_global_scope(
+        fields: &mut MapReader<'_>,
+        findings: &mut ParseContext,
+    ) -> Self::OwnScope {
+        Self::read_scope(fields, findings)
+    }
+
+    /// Reads the settings that only the global scope of this family has; `scope` are those that
+    /// inner scopes inherit.
+    fn read_global(
+        fields: &mut MapReader<'_>,
+        scope: &Self::OwnScope,
+        findings: &mut ParseContext,
+    ) -> Self::OwnGlobal;
+
+    /// Reads the settings of `interfaces-config` that only this family has.
+    fn read_sockets(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self::OwnSockets;
+
+    /// Returns the settings of a scope that are checked after inheritance.
+    fn own_keys(scope: &Self::OwnScope) -> Self::OwnKeys;
 
     /// Returns the settings of a scope with unset values taken from `outer`.
-    fn inside(scope: Self::Scope, outer: &Self::Scope) -> Self::Scope;
+    fn inside(scope: Self::OwnScope, outer: &Self::OwnScope) -> Self::OwnScope;
 
-    /// Reports lifetimes of a scope that exclude each other.
-    fn check_lifetimes(scope: &Self::Scope, own_keys: Self::Own, findings: &mut ParseContext);
+    /// Reports lifetimes of a scope apart from `valid`, the valid one, that are wrong.
+    fn check_lifetimes(
+        _scope: &Self::OwnScope,
+        _valid: Lifetime,
+        _own_keys: OwnScopeKeys<Self>,
+        _findings: &mut ParseContext,
+    ) {
+    }
 
     /// Reads the key that assigns relayed clients to a network or subnet by interface-id.
     fn read_interface_id(
-        fields: &mut MapReader<'_>,
-        findings: &mut ParseContext,
-    ) -> Option<PositionedValue<Vec<u8>>>;
+        _fields: &mut MapReader<'_>,
+        _findings: &mut ParseContext,
+    ) -> Option<PositionedValue<Vec<u8>>> {
+        None
+    }
 
     /// Checks the keys of a subnet that no other scope and no other family has.
-    fn check_own_keys(fields: &mut MapReader<'_>, findings: &mut ParseContext);
+    fn check_own_keys(_fields: &mut MapReader<'_>, _findings: &mut ParseContext) {}
 
     /// Reads a subnet's pools of delegated prefixes; adds their addresses to `ranges`.
     fn read_delegated(
-        items: &[JsonValue],
-        enclosing: &EnclosingSubnet<Self>,
-        ranges: &mut Vec<PlacedRange<Self::Address>>,
-        findings: &mut ParseContext,
-    ) -> Self::Delegated;
+        _items: &[JsonValue],
+        _enclosing: &EnclosingSubnet<Self>,
+        _ranges: &mut Vec<PlacedRange<Self::Address>>,
+        _findings: &mut ParseContext,
+    ) -> Self::Delegated {
+        Self::Delegated::default()
+    }
 
     /// Returns the list of a subnet's pools of delegated prefixes, empty without such a key.
     fn delegated_items<'v>(
-        fields: &mut MapReader<'v>,
+        _fields: &mut MapReader<'v>,
+        _findings: &mut ParseContext,
+    ) -> &'v [JsonValue] {
+        &[]
+    }
+
+    /// Checks the setting that all subnets of a shared network, with the settings `members`, must
+    /// agree on; returns the settings that only this family's networks have.
+    fn agree(
+        network: &Self::OwnScope,
+        members: &[OwnScopeKeys<Self>],
         findings: &mut ParseContext,
-    ) -> &'v [JsonValue];
+    ) -> Self::OwnNetwork;
 
-    /// Checks the setting that all subnets of a shared network must agree on; returns its value.
-    fn agree(network: &Self::Scope, members: &[Self::Own], findings: &mut ParseContext) -> bool;
-
-    /// Creates a subnet of the checked configuration from its properties and its scope.
-    fn subnet(
-        properties: SubnetProperties<Self>,
-        scope: Self::Scope,
-        own_keys: Self::Own,
+    /// Returns the checked settings that only this family's subnets have. `valid` is the valid
+    /// lifetime that holds in the subnet.
+    fn own_subnet(
+        scope: Self::OwnScope,
+        valid: Lifetime,
+        own_keys: OwnScopeKeys<Self>,
+        delegated: Self::Delegated,
         findings: &mut ParseContext,
-    ) -> Self::Subnet;
-
-    /// Creates a shared network of the checked configuration from its parts; `agreed` is the result
-    /// of [`Scoped::agree`].
-    fn network(
-        name: String,
-        link: LinkSelectors<Self::Address>,
-        subnets: Vec<usize>,
-        scope: Self::Scope,
-        agreed: bool,
-    ) -> Self::Network;
+    ) -> Self::OwnSubnet;
 }
 
-/// Properties of a subnet apart from the terms of its leases.
-pub(crate) struct SubnetProperties<F: Scoped> {
-    pub(crate) id: u32,
-    pub(crate) prefix: (F::Address, u8),
-    pub(crate) network: Option<usize>,
-    pub(crate) pools: Vec<PoolOf<F>>,
-    pub(crate) delegated: F::Delegated,
-    pub(crate) reservations: Vec<ReservationOf<F>>,
-    pub(crate) link: LinkSelectors<F::Address>,
+/// Inheritable settings that one scope sets, or after [`Scope::inside`] all that hold in it.
+pub(crate) struct Scope<F: Scoped> {
+    pub(crate) terms: InheritableTerms<F::Code>,
+    pub(crate) own: F::OwnScope,
+}
+
+/// Keys of a scope, set by the scope itself, that are checked after inheritance.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnScopeKeys<F: Scoped> {
+    pub(crate) valid: Bounded,
+    pub(crate) own: F::OwnKeys,
+}
+
+impl<F: Scoped> Scope<F> {
+    /// Reads the inheritable settings of a network or a subnet.
+    pub(super) fn read(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self {
+        let own = F::read_scope(fields, findings);
+        Self { terms: InheritableTerms::read::<F>(fields, findings), own }
+    }
+
+    /// Reads the inheritable settings of the global scope.
+    pub(super) fn read_global(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self {
+        let own = F::read_global_scope(fields, findings);
+        Self { terms: InheritableTerms::read::<F>(fields, findings), own }
+    }
+
+    /// Returns the checked settings that the scope itself sets.
+    pub(super) fn own_keys(&self) -> OwnScopeKeys<F> {
+        OwnScopeKeys { valid: self.terms.valid, own: F::own_keys(&self.own) }
+    }
+
+    /// Returns the settings of this scope with unset values taken from `outer`.
+    pub(super) fn inside(self, outer: &Self) -> Self {
+        let terms = self.terms.inside(&outer.terms);
+        Self { terms, own: F::inside(self.own, &outer.own) }
+    }
+
+    /// Reports lifetimes of the scope that exclude each other.
+    pub(super) fn check_lifetimes(&self, own_keys: OwnScopeKeys<F>, findings: &mut ParseContext) {
+        let valid = self.terms.valid.valid_lifetime(own_keys.valid, findings);
+        F::check_lifetimes(&self.own, valid, own_keys, findings);
+    }
 }
 
 /// Reader of subnets and shared networks: those read so far, and values that later ones must not
 /// repeat.
 pub(crate) struct Subnets<'f, F: Scoped> {
     pub(super) findings: &'f mut ParseContext,
-    pub(super) list: Vec<F::Subnet>,
-    pub(super) networks: Vec<F::Network>,
+    pub(super) list: Vec<SubnetConfig<F>>,
+    pub(super) networks: Vec<NetworkConfig<F>>,
     pub(super) names: BTreeMap<String, SourcePosition>,
     ids: BTreeMap<u32, SourcePosition>,
     prefixes: BTreeMap<(F::Address, u8), SourcePosition>,
@@ -119,21 +184,22 @@ pub(crate) struct Subnets<'f, F: Scoped> {
 
 /// Shared network around a subnet that is being read, or the global scope.
 pub(super) struct EnclosingNetwork<'s, F: Scoped> {
-    pub(super) scope: &'s F::Scope,
+    pub(super) scope: &'s Scope<F>,
     pub(super) network: Option<usize>,
     pub(super) link: &'s LinkSelectors<F::Address>,
 }
 
 impl<'f, F: Scoped> Subnets<'f, F> {
     /// Reads the shared networks and the subnets of a configuration. Shared networks come first, as
-    /// in Kea, which matters for the automatic `id`s of subnets.
+    /// in Kea, which matters for the automatic `id`s of subnets. The result is ordered by `id`, as
+    /// in Kea: of the subnets that fit a client, the server selects the one with the lowest.
     pub(crate) fn read_all(
         networks: &[JsonValue],
         subnets: &[JsonValue],
-        global: &F::Scope,
+        global: &Scope<F>,
         is_address_unique: bool,
         findings: &'f mut ParseContext,
-    ) -> (Vec<F::Subnet>, Vec<F::Network>) {
+    ) -> (Vec<SubnetConfig<F>>, Vec<NetworkConfig<F>>) {
         let mut reader = Self::new(is_address_unique, findings);
         networks.iter().for_each(|item| reader.read_network(item, global));
         let link = LinkSelectors::default();
@@ -141,7 +207,14 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         for item in subnets {
             reader.read_subnet(item, &outer);
         }
-        reader.finish()
+        let (mut subnets, mut networks) = reader.finish();
+        subnets.sort_by_key(|subnet| subnet.id);
+        for (at, subnet) in subnets.iter().enumerate() {
+            if let Some(network) = subnet.network.and_then(|network| networks.get_mut(network)) {
+                network.subnets.push(at);
+            }
+        }
+        (subnets, networks)
     }
 
     fn new(is_address_unique: bool, findings: &'f mut ParseContext) -> Self {
@@ -167,48 +240,70 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         &mut self,
         item: &JsonValue,
         outer: &EnclosingNetwork<'_, F>,
-    ) -> Option<(Option<PositionedValue<String>>, F::Own)> {
+    ) -> Option<(Option<PositionedValue<String>>, OwnScopeKeys<F>)> {
         let mut fields = MapReader::from_value(item, "a subnet", self.findings)?;
         let prefix = self.prefix(&mut fields);
         let id = self.id(&mut fields);
-        let scope = F::read_scope(&mut fields, self.findings);
+        let scope = Scope::<F>::read(&mut fields, self.findings);
         let link = LinkSelectors::read::<F>(&mut fields, self.findings);
         let pool_items = fields.list("pools", self.findings);
         let host_items = fields.list("reservations", self.findings);
         let delegated_items = F::delegated_items(&mut fields, self.findings);
         F::check_own_keys(&mut fields, self.findings);
-        godwit::refuse_inside::<F>(fields.context(self.findings), self.findings);
+        let context = fields.context(self.findings);
+        godwit::refuse_inside::<F>(context, self.findings);
+        if legal_log::is_switched_off(context) {
+            self.findings.silent_subnets.push(id);
+        }
         other_keys::finish(fields, F::ELSEWHERE, self.findings);
 
-        let own_keys = F::own_keys(&scope);
+        let own_keys = scope.own_keys();
         let own_interface = link.interface.clone();
-        let scope = F::inside(scope, outer.scope);
+        let scope = scope.inside(outer.scope);
         let enclosing = prefix.map(|prefix| EnclosingSubnet { prefix, subnet: self.list.len() });
-        let mut properties = SubnetProperties {
-            id,
-            prefix: prefix.map_or_else(|| (F::Address::from_bits(0), 0), |prefix| prefix.value),
-            network: outer.network,
-            pools: Vec::new(),
-            delegated: F::Delegated::default(),
-            reservations: hosts::read::<F>(
-                host_items,
-                &HostScope {
-                    prefix: prefix.map(|prefix| prefix.value),
-                    is_address_unique: self.is_address_unique,
-                },
-                self.findings,
-            ),
-            link: link.or(outer.link),
+        let host_scope = HostScope {
+            prefix: prefix.map(|prefix| prefix.value),
+            is_address_unique: self.is_address_unique,
         };
+        let reservations = hosts::read::<F>(host_items, &host_scope, self.findings);
+        let (mut pools, mut delegated) = (Vec::new(), F::Delegated::default());
         if let Some(enclosing) = enclosing {
-            properties.pools = pools::read(pool_items, &enclosing, &mut self.ranges, self.findings);
-            properties.delegated =
+            pools = pools::read(pool_items, &enclosing, &mut self.ranges, self.findings);
+            delegated =
                 F::read_delegated(delegated_items, &enclosing, &mut self.delegated, self.findings);
         }
-        // Built without a prefix, too, for its checks.
-        let subnet = F::subnet(properties, scope, own_keys, self.findings);
-        prefix?;
-        self.list.push(subnet);
+        // Checked without a prefix, too.
+        let valid_lifetime = scope.terms.valid.valid_lifetime(own_keys.valid, self.findings);
+        let own = F::own_subnet(scope.own, valid_lifetime, own_keys, delegated, self.findings);
+        let times = scope.terms.times::<F>(valid_lifetime, self.findings);
+        let link = link.or(outer.link);
+        let policy = scope.terms.policy;
+        self.list.push(SubnetConfig {
+            id,
+            prefix: prefix?.value,
+            network: outer.network,
+            pools,
+            relay_addresses: link.relay_addresses,
+            interface: link.interface.map(|setting| setting.value),
+            interface_id: link.interface_id.map(|setting| setting.value),
+            valid_lifetime,
+            renew_timer_s: times.renew_timer_s,
+            rebind_timer_s: times.rebind_timer_s,
+            calculate_tee_times: times.calculate_tee_times,
+            t1_percent: times.t1_percent,
+            t2_percent: times.t2_percent,
+            cache_threshold: times.cache_threshold,
+            cache_max_age_s: times.cache_max_age_s,
+            options: scope.terms.options,
+            guards: link.guards,
+            reservations,
+            reservation_modes: policy.reservation_modes(),
+            allocator: policy.allocator(),
+            adaptive_lease_time_threshold: policy.adaptive_threshold(),
+            store_extended_info: policy.store_extended_info(),
+            names: scope.terms.names.settled(),
+            own,
+        });
         Some((own_interface, own_keys))
     }
 
@@ -271,7 +366,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
     }
 
     /// Runs the checks that need all subnets, and returns the subnets and networks.
-    fn finish(self) -> (Vec<F::Subnet>, Vec<F::Network>) {
+    fn finish(self) -> (Vec<SubnetConfig<F>>, Vec<NetworkConfig<F>>) {
         if let Some((at, count)) = self.unnumbered {
             let message = match count {
                 1 => "this subnet has no `id`: it is numbered automatically".to_owned(),

@@ -3,7 +3,8 @@
 use core::net::Ipv4Addr;
 
 use super::options::data::OptionData;
-use super::{ClassGuards, NameKeys, SqlDatabase, SqlKind};
+use super::{ClassGuards, LocalNames, NameKeys, SqlDatabase, SqlKind, Webhook};
+use crate::ddns::UpdateZones;
 
 /// Pool of addresses to lease from; `A` is the type of an address, `C` of an option code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -272,6 +273,8 @@ pub struct GodwitSettings {
     pub hold_time_ms: u32,
     /// True if the server's metrics also have the names of kea-exporter. Default false.
     pub kea_exporter_metrics: bool,
+    /// True if the kernel gets a route for each delegated prefix (`prefix-routes`). Default false.
+    pub prefix_routes: bool,
     /// True if the server receives joined datagrams in one piece and sends replies with UDP
     /// segmentation offload. Default false.
     pub segmentation: bool,
@@ -283,6 +286,35 @@ pub struct GodwitSettings {
     pub lease_database: GodwitLeaseDatabase,
     /// Settings of the cache for reservations in databases (`user-context.godwit.hosts-databases`).
     pub hosts_databases: GodwitHostsDatabases,
+    /// Settings of the legal log that Kea does not have (`user-context.godwit.legal-log`).
+    pub legal_log: GodwitLegalLog,
+    /// Names for local resolvers (`local-names`); `None` if there are none.
+    pub local_names: Option<LocalNames>,
+    /// Zones of the DNS updater inside the server (`ddns`); `None` if requests go to another
+    /// process.
+    pub ddns: Option<UpdateZones>,
+    /// HTTP servers that get lease events by POST (`user-context.godwit.webhooks`).
+    pub webhooks: Vec<Webhook>,
+}
+
+/// Settings of the legal log that Kea does not have: `user-context.godwit.legal-log`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GodwitLegalLog {
+    /// True if lines are flushed to the disk before the reply leaves (`flush`). Default false: they
+    /// are written to the file, which survives the end of the process, not a power cut.
+    pub is_flushed: bool,
+    /// Treatment of replies whose lines cannot be written (`on-failure`).
+    pub on_failure: LegalLogFailure,
+}
+
+/// Treatment of replies whose lines the legal log cannot write: the value of `on-failure`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LegalLogFailure {
+    /// Replies wait until their lines can be written (`hold`).
+    #[default]
+    Hold,
+    /// Replies leave without their lines, which are counted (`serve`), as in Kea.
+    Serve,
 }
 
 /// Settings of the cache for reservations in databases: `user-context.godwit.hosts-databases`.
@@ -315,6 +347,23 @@ pub struct GodwitLeaseDatabase {
     pub sqlite: Option<String>,
 }
 
+impl GodwitSettings {
+    /// Returns true if a server that runs with the settings `old` must start again for these:
+    /// listeners of lease events and metrics follow a reload.
+    #[must_use]
+    pub fn needs_restart_after(&self, old: &Self) -> bool {
+        let reloaded = Self {
+            local_names: self.local_names.clone(),
+            webhooks: self.webhooks.clone(),
+            prefix_routes: self.prefix_routes,
+            legal_log: self.legal_log,
+            kea_exporter_metrics: self.kea_exporter_metrics,
+            ..old.clone()
+        };
+        *self != reloaded
+    }
+}
+
 impl Default for GodwitSettings {
     fn default() -> Self {
         Self {
@@ -323,10 +372,15 @@ impl Default for GodwitSettings {
             shards: Shards::Processors,
             hold_time_ms: 10_000,
             kea_exporter_metrics: false,
+            prefix_routes: false,
             segmentation: false,
             receive_buffer_bytes: None,
             lease_database: GodwitLeaseDatabase::default(),
             hosts_databases: GodwitHostsDatabases::default(),
+            legal_log: GodwitLegalLog::default(),
+            local_names: None,
+            ddns: None,
+            webhooks: Vec::new(),
         }
     }
 }

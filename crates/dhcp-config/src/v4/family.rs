@@ -3,6 +3,8 @@
 use core::net::Ipv4Addr;
 use core::ops::RangeInclusive;
 
+use base::V4;
+
 use super::options::definitions::{REDEFINABLE, SPACES, set_by_server};
 use super::other_keys;
 use crate::shared::IdentifierKind;
@@ -10,10 +12,7 @@ use crate::shared::family::ConfigFamily;
 use crate::shared::family::TeeTimes;
 use crate::shared::options::definition::{Field, StandardSpace};
 
-/// Family DHCPv4, as the shared readers of configurations see it.
-pub(crate) struct Dhcp4Family;
-
-impl ConfigFamily for Dhcp4Family {
+impl ConfigFamily for V4 {
     type Address = Ipv4Addr;
     type Code = u8;
 

@@ -6,8 +6,6 @@
 //! knows and Godwit does not serve yet are listed in `other_keys`.
 
 mod family;
-mod global;
-mod interfaces;
 pub mod options;
 mod other_keys;
 mod reserved;
@@ -18,8 +16,6 @@ pub use crate::shared::{
     Durability, ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase,
     Lifetime, LogDestination, LogOutput, LogSeverity, Logger, OnFail,
 };
-pub(crate) use family::Dhcp4Family;
-pub(crate) use global::read_root;
 pub use options::OptionData;
 pub use types::*;
 

@@ -2,7 +2,8 @@
 
 use core::net::Ipv4Addr;
 
-use super::Dhcp4Family;
+use base::V4;
+
 use super::scope::{MAX_BOOT_FILE_NAME, MAX_SERVER_HOSTNAME, name};
 use super::types::Reserved4;
 use crate::context::ParseContext;
@@ -11,7 +12,7 @@ use crate::shared::IdentifierKind;
 use crate::shared::hosts::{ReservationFamily, ReservedAddresses};
 use crate::source::PositionedValue;
 
-impl ReservationFamily for Dhcp4Family {
+impl ReservationFamily for V4 {
     type Reserved = Reserved4;
     const IDENTIFIERS: &'static [(&'static str, IdentifierKind)] = &[
         ("hw-address", IdentifierKind::HardwareAddress),

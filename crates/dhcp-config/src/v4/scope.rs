@@ -1,19 +1,20 @@
-//! Reader of DHCPv4 parameters that inner scopes inherit: global, shared network, subnet.
+//! Reader of the parameters that only DHCPv4 has: those that inner scopes inherit (global, shared
+//! network, subnet), of the global scope, of sockets, and of classes.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::Dhcp4Family;
-use super::types::{ClassTerms4, Network4, Subnet4};
+use base::V4;
+
+use super::types::{
+    ClassTerms4, GlobalTerms4, OutboundInterface, SocketTerms4, SocketType, SubnetTerms4,
+};
 use crate::address::prefix;
 use crate::context::ParseContext;
+use crate::document::{DocumentSchema, SHAPE4};
 use crate::fields::MapReader;
-use crate::json::JsonValue;
 use crate::shared::class_list::Classified;
-use crate::shared::inactive;
-use crate::shared::networks::LinkSelectors;
-use crate::shared::pools::{EnclosingSubnet, PlacedRange};
-use crate::shared::subnets::{Scoped, SubnetProperties};
-use crate::shared::terms::{Bounded, InheritableTerms};
+use crate::shared::subnets::{OwnScopeKeys, Scoped};
+use crate::shared::{Lifetime, inactive};
 use crate::source::PositionedValue;
 
 /// Maximum length of `server-hostname` in bytes: the field `sname` without its final zero (RFC 2131
@@ -23,36 +24,26 @@ pub(super) const MAX_SERVER_HOSTNAME: usize = 63;
 /// §2).
 pub(super) const MAX_BOOT_FILE_NAME: usize = 127;
 
-/// Inheritable DHCPv4 parameters that one scope sets, or after [`Scoped::inside`] all that hold in
-/// it.
+/// Inheritable parameters that only DHCPv4 scopes set.
 #[derive(Clone, Debug)]
-pub(crate) struct Scope {
-    pub(super) terms: InheritableTerms<u8>,
+pub(crate) struct Dhcp4Scope {
     offer_lifetime: Option<PositionedValue<u32>>,
-    pub(super) authoritative: Option<PositionedValue<bool>>,
+    authoritative: Option<PositionedValue<bool>>,
     match_client_id: Option<PositionedValue<bool>>,
     next_server: Option<PositionedValue<Ipv4Addr>>,
     server_hostname: Option<String>,
     boot_file_name: Option<String>,
 }
 
-/// Keys of a DHCPv4 scope, set by the scope itself, that are checked after inheritance.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OwnScopeKeys4 {
-    valid: Bounded,
-    authoritative: Option<PositionedValue<bool>>,
-}
-
-impl Scoped for Dhcp4Family {
-    type Scope = Scope;
-    type Own = OwnScopeKeys4;
+impl Scoped for V4 {
+    type OwnScope = Dhcp4Scope;
+    /// Setting `authoritative` of the scope.
+    type OwnKeys = Option<PositionedValue<bool>>;
     type Delegated = ();
-    type Subnet = Subnet4;
-    type Network = Network4;
+    const SCHEMA: &'static DocumentSchema = &SHAPE4;
 
-    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Scope {
-        Scope {
-            terms: InheritableTerms::read::<Self>(fields, findings),
+    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Dhcp4Scope {
+        Dhcp4Scope {
             offer_lifetime: fields.u32("offer-lifetime", findings),
             authoritative: fields.boolean("authoritative", findings),
             match_client_id: fields.boolean("match-client-id", findings),
@@ -62,14 +53,42 @@ impl Scoped for Dhcp4Family {
         }
     }
 
-    fn own_keys(scope: &Scope) -> OwnScopeKeys4 {
-        OwnScopeKeys4 { valid: scope.terms.valid, authoritative: scope.authoritative }
+    fn read_global(
+        fields: &mut MapReader<'_>,
+        scope: &Dhcp4Scope,
+        findings: &mut ParseContext,
+    ) -> GlobalTerms4 {
+        let mut flag = |key, default| value(fields.boolean(key, findings), default);
+        GlobalTerms4 {
+            authoritative: value(scope.authoritative, false),
+            echo_client_id: flag("echo-client-id", true),
+            stash_agent_options: flag("stash-agent-options", false),
+        }
     }
 
-    fn inside(scope: Scope, outer: &Scope) -> Scope {
-        let Scope { server_hostname, boot_file_name, .. } = scope;
-        Scope {
-            terms: scope.terms.inside(&outer.terms),
+    fn read_sockets(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> SocketTerms4 {
+        let types = [("raw", SocketType::Raw), ("udp", SocketType::Udp)];
+        let outbound = [
+            ("same-as-inbound", OutboundInterface::SameAsInbound),
+            ("use-routing", OutboundInterface::UseRouting),
+        ];
+        SocketTerms4 {
+            socket_type: fields
+                .word("dhcp-socket-type", &types, false, findings)
+                .unwrap_or_default(),
+            outbound: fields
+                .word("outbound-interface", &outbound, false, findings)
+                .unwrap_or_default(),
+        }
+    }
+
+    fn own_keys(scope: &Dhcp4Scope) -> Option<PositionedValue<bool>> {
+        scope.authoritative
+    }
+
+    fn inside(scope: Dhcp4Scope, outer: &Dhcp4Scope) -> Dhcp4Scope {
+        let Dhcp4Scope { server_hostname, boot_file_name, .. } = scope;
+        Dhcp4Scope {
             offer_lifetime: scope.offer_lifetime.or(outer.offer_lifetime),
             authoritative: scope.authoritative.or(outer.authoritative),
             match_client_id: scope.match_client_id.or(outer.match_client_id),
@@ -77,17 +96,6 @@ impl Scoped for Dhcp4Family {
             server_hostname: server_hostname.or_else(|| outer.server_hostname.clone()),
             boot_file_name: boot_file_name.or_else(|| outer.boot_file_name.clone()),
         }
-    }
-
-    fn check_lifetimes(scope: &Scope, own_keys: OwnScopeKeys4, findings: &mut ParseContext) {
-        scope.terms.valid.valid_lifetime(own_keys.valid, findings);
-    }
-
-    fn read_interface_id(
-        _: &mut MapReader<'_>,
-        _: &mut ParseContext,
-    ) -> Option<PositionedValue<Vec<u8>>> {
-        None
     }
 
     /// Checks a subnet's keys `4o6-...`, which assign DHCPv4-query messages (DHCPv4 over DHCPv6,
@@ -108,97 +116,41 @@ impl Scoped for Dhcp4Family {
         }
     }
 
-    fn read_delegated(
-        _: &[JsonValue],
-        _: &EnclosingSubnet<Self>,
-        _: &mut Vec<PlacedRange<Ipv4Addr>>,
-        _: &mut ParseContext,
-    ) {
-    }
-
-    fn delegated_items<'v>(_: &mut MapReader<'v>, _: &mut ParseContext) -> &'v [JsonValue] {
-        &[]
-    }
-
     /// Checks that all subnets of a shared network agree with it on `authoritative`: they give
     /// unknown clients the same answer.
-    fn agree(network: &Scope, members: &[OwnScopeKeys4], findings: &mut ParseContext) -> bool {
-        let authoritative = network.authoritative.is_some_and(|setting| setting.value);
-        for setting in members.iter().filter_map(|member| member.authoritative) {
+    fn agree(network: &Dhcp4Scope, members: &[OwnScopeKeys<Self>], findings: &mut ParseContext) {
+        let authoritative = value(network.authoritative, false);
+        for setting in members.iter().filter_map(|member| member.own) {
             if setting.value != authoritative {
                 let message = format!("`authoritative` is {authoritative} for the shared network");
                 findings.error_help(setting.at, message, "its subnets have to agree with it");
             }
         }
-        authoritative
     }
 
-    fn subnet(
-        properties: SubnetProperties<Self>,
-        scope: Scope,
-        own_keys: OwnScopeKeys4,
-        findings: &mut ParseContext,
-    ) -> Subnet4 {
-        let valid_lifetime = scope.terms.valid.valid_lifetime(own_keys.valid, findings);
-        let times = scope.terms.times::<Self>(valid_lifetime, findings);
-        let policy = scope.terms.policy;
-        let value =
-            |setting: Option<PositionedValue<bool>>, default| setting.map_or(default, |p| p.value);
-        Subnet4 {
-            id: properties.id,
-            prefix: properties.prefix,
-            network: properties.network,
-            pools: properties.pools,
-            relay_addresses: properties.link.relay_addresses,
-            interface: properties.link.interface.map(|setting| setting.value),
-            valid_lifetime,
-            renew_timer_s: times.renew_timer_s,
-            rebind_timer_s: times.rebind_timer_s,
-            calculate_tee_times: times.calculate_tee_times,
-            t1_percent: times.t1_percent,
-            t2_percent: times.t2_percent,
-            cache_threshold: times.cache_threshold,
-            cache_max_age_s: times.cache_max_age_s,
-            offer_lifetime_s: scope.offer_lifetime.map_or(0, |setting| setting.value),
+    fn own_subnet(
+        scope: Dhcp4Scope,
+        _valid: Lifetime,
+        _own_keys: OwnScopeKeys<Self>,
+        _delegated: (),
+        _findings: &mut ParseContext,
+    ) -> SubnetTerms4 {
+        SubnetTerms4 {
+            offer_lifetime_s: value(scope.offer_lifetime, 0),
             authoritative: value(scope.authoritative, false),
             match_client_id: value(scope.match_client_id, true),
-            next_server: scope.next_server.map_or(Ipv4Addr::UNSPECIFIED, |setting| setting.value),
+            next_server: value(scope.next_server, Ipv4Addr::UNSPECIFIED),
             server_hostname: scope.server_hostname.unwrap_or_default(),
             boot_file_name: scope.boot_file_name.unwrap_or_default(),
-            names: scope.terms.names.settled(),
-            options: scope.terms.options,
-            guards: properties.link.guards,
-            reservations: properties.reservations,
-            reservation_modes: policy.reservation_modes(),
-            allocator: policy.allocator(),
-            adaptive_lease_time_threshold: policy.adaptive_threshold(),
-            store_extended_info: policy.store_extended_info(),
-        }
-    }
-
-    fn network(
-        name: String,
-        link: LinkSelectors<Ipv4Addr>,
-        subnets: Vec<usize>,
-        scope: Scope,
-        authoritative: bool,
-    ) -> Network4 {
-        let interface = link.interface.map(|setting| setting.value);
-        let relay_addresses = link.relay_addresses;
-        Network4 {
-            name,
-            subnets,
-            interface,
-            relay_addresses,
-            authoritative,
-            options: scope.terms.options,
-            guards: link.guards,
         }
     }
 }
 
-impl Classified for Dhcp4Family {
-    type ClassTerms = ClassTerms4;
+fn value<T>(setting: Option<PositionedValue<T>>, default: T) -> T {
+    setting.map_or(default, |setting| setting.value)
+}
+
+impl Classified for V4 {
     const IS_V6: bool = false;
 
     fn read_class_terms(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> ClassTerms4 {

@@ -3,6 +3,8 @@
 use core::net::Ipv6Addr;
 use core::ops::RangeInclusive;
 
+use base::V6;
+
 use super::options::definitions::{NTP_SPACE, REDEFINABLE, SPACES, set_by_server};
 use super::other_keys;
 use crate::shared::IdentifierKind;
@@ -10,10 +12,7 @@ use crate::shared::family::ConfigFamily;
 use crate::shared::family::TeeTimes;
 use crate::shared::options::definition::{Field, StandardSpace};
 
-/// Family DHCPv6, as the shared readers of configurations see it.
-pub(crate) struct Dhcp6Family;
-
-impl ConfigFamily for Dhcp6Family {
+impl ConfigFamily for V6 {
     type Address = Ipv6Addr;
     type Code = u16;
 

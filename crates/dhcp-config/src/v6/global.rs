@@ -1,21 +1,14 @@
-//! Reader of the global scope of a DHCPv6 configuration.
+//! Reader of the settings that only the global scope of a DHCPv6 configuration has.
 
 use std::collections::BTreeSet;
 
 use super::options::definitions;
-use super::scope::Scope;
-use super::types::{Dhcp6, InterfacesConfig6, MacSource, Network6, Subnet6};
-use super::{Dhcp6Family, server_id};
+use super::server_id;
+use super::types::{GlobalTerms6, MacSource};
 use crate::context::ParseContext;
 use crate::fields::{MapReader, text_of};
-use crate::json::{JsonContent, JsonValue};
-use crate::shared::class_list;
-use crate::shared::family::ConfigFamily;
-use crate::shared::global;
-use crate::shared::hosts::{self, HostScope};
-use crate::shared::interfaces::ListeningSettings;
+use crate::json::JsonContent;
 use crate::shared::security;
-use crate::shared::subnets::{Scoped, Subnets};
 
 /// Code of the DHCPv6 option ERP Local Domain Name, which relay agents may always supply for the
 /// client (RFC 6440).
@@ -37,72 +30,24 @@ const MAC_SOURCES: [(&str, MacSource); 11] = [
     ("docsis-modem", MacSource::DocsisModem),
 ];
 
-/// Reads a whole DHCPv6 configuration; returns `None` when it has no usable `Dhcp6`.
-pub(crate) fn read_root(root: &JsonValue, findings: &mut ParseContext) -> Option<Dhcp6> {
-    let fields = global::top::<Dhcp6Family>(root, findings)?;
-    Some(read_global(fields, findings))
-}
-
-fn read_global(mut fields: MapReader<'_>, findings: &mut ParseContext) -> Dhcp6 {
-    let scope = Scope::read_global(&mut fields, findings);
-    Dhcp6Family::check_lifetimes(&scope, Dhcp6Family::own_keys(&scope), findings);
-    let mut global = global::read::<Dhcp6Family>(&mut fields, findings);
-    let [lenient_option_parsing] =
-        global::compatibility(["lenient-option-parsing"], &mut fields, findings);
-    let interfaces = interfaces(&mut fields, findings);
+/// Reads the settings that only the global scope of DHCPv6 has.
+pub(super) fn read(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> GlobalTerms6 {
     let server_id = fields.take("server-id");
     let server_id = server_id.map(|entry| server_id::read(&entry.value, findings));
-    let relay_supplied_options = relay_supplied_options(&mut fields, findings);
-    let mac_sources = mac_sources(&mut fields, findings);
+    let relay_supplied_options = relay_supplied_options(fields, findings);
+    let mac_sources = mac_sources(fields, findings);
     let allow_registration = fields.boolean("allow-address-registration", findings);
     let data_directory = fields.text("data-directory", findings);
     let data_directory = data_directory.filter(|folder| !folder.value.is_empty());
     if let Some(folder) = data_directory {
         security::data_folder("data-directory", folder, findings);
     }
-    let client_classes = class_list::classes::<Dhcp6Family>(&mut fields, findings);
-    let reservations = fields.list("reservations", findings);
-    let is_address_unique = global.ip_reservations_unique;
-    let networks = fields.list("shared-networks", findings);
-    let subnets = fields.list(Dhcp6Family::SUBNETS, findings);
-    crate::shared::other_keys::finish(fields, Dhcp6Family::ELSEWHERE, findings);
-
-    let (mut subnets, mut networks) =
-        Subnets::<Dhcp6Family>::read_all(networks, subnets, &scope, is_address_unique, findings);
-    sort_by_id(&mut subnets, &mut networks);
-    let global_scope = HostScope { prefix: None, is_address_unique };
-    let reservations = hosts::read::<Dhcp6Family>(reservations, &global_scope, findings);
-    global.inactive = findings.inactive_features();
-    Dhcp6 {
-        global,
-        subnets,
-        networks,
-        interfaces,
-        reservation_modes: scope.terms.policy.reservation_modes(),
-        options: scope.terms.options,
+    GlobalTerms6 {
         server_id: server_id.unwrap_or_default(),
         relay_supplied_options,
-        lenient_option_parsing,
-        client_classes,
-        reservations,
+        data_directory: data_directory.map(|folder| folder.value.to_owned()),
         allow_address_registration: allow_registration.is_none_or(|allow| allow.value),
         mac_sources,
-        data_directory: data_directory.map(|folder| folder.value.to_owned()),
-    }
-}
-
-fn interfaces(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> InterfacesConfig6 {
-    let entry = fields.take("interfaces-config");
-    let fields =
-        entry.and_then(|e| MapReader::from_value(&e.value, "`interfaces-config`", findings));
-    let listening = fields.map(|fields| ListeningSettings::read::<Dhcp6Family>(fields, findings));
-    let listening = listening.unwrap_or_default();
-    InterfacesConfig6 {
-        interfaces: listening.interfaces,
-        re_detect: listening.re_detect,
-        require_all_sockets: listening.require_all_sockets,
-        socket_max_retries: listening.socket_max_retries,
-        socket_retry_wait_ms: listening.socket_retry_wait_ms,
     }
 }
 
@@ -168,16 +113,4 @@ fn mac_sources(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Vec<M
         );
     }
     sources
-}
-
-/// Sorts subnets by their ids, as Kea keeps them: of the subnets that fit a client, the server
-/// selects the one with the lowest id.
-fn sort_by_id(subnets: &mut [Subnet6], networks: &mut [Network6]) {
-    subnets.sort_by_key(|subnet| subnet.id);
-    networks.iter_mut().for_each(|network| network.subnets.clear());
-    for (at, subnet) in subnets.iter().enumerate() {
-        if let Some(network) = subnet.network.and_then(|network| networks.get_mut(network)) {
-            network.subnets.push(at);
-        }
-    }
 }

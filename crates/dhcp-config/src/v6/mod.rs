@@ -20,8 +20,6 @@ pub use crate::shared::{
     Durability, ExpiredLeases, GodwitSettings, InterfaceSelection, LeaseChecks, LeaseDatabase,
     Lifetime, LogDestination, LogOutput, LogSeverity, Logger, OnFail,
 };
-pub(crate) use family::Dhcp6Family;
-pub(crate) use global::read_root;
 pub use types::*;
 
 /// Default name of the DHCPv6 lease file, in the data folder.

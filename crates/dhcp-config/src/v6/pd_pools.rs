@@ -2,7 +2,8 @@
 
 use core::net::Ipv6Addr;
 
-use super::Dhcp6Family;
+use base::V6;
+
 use super::types::PdPool;
 use crate::address::{first_of, last_of};
 use crate::context::ParseContext;
@@ -18,7 +19,7 @@ use crate::source::PositionedValue;
 /// Reads a subnet's pools of delegated prefixes; adds their addresses to `ranges`.
 pub(super) fn read(
     items: &[JsonValue],
-    enclosing: &EnclosingSubnet<Dhcp6Family>,
+    enclosing: &EnclosingSubnet<V6>,
     ranges: &mut Vec<PlacedRange<Ipv6Addr>>,
     findings: &mut ParseContext,
 ) -> Vec<PdPool> {
@@ -48,10 +49,10 @@ fn pd_pool(item: &JsonValue, findings: &mut ParseContext) -> Option<PdPool> {
     let delegated = self::length(&mut fields, "delegated-len", 1, findings);
     let excluded = excluded(&mut fields, findings);
     let pool_id = fields.u32("pool-id", findings).map_or(0, |id| id.value);
-    let options = options::list::<Dhcp6Family>(&mut fields, findings);
+    let options = options::list::<V6>(&mut fields, findings);
     let guards = class_list::guards(&mut fields, findings);
-    godwit::refuse_inside::<Dhcp6Family>(fields.context(findings), findings);
-    crate::shared::other_keys::finish(fields, Dhcp6Family::ELSEWHERE, findings);
+    godwit::refuse_inside::<V6>(fields.context(findings), findings);
+    crate::shared::other_keys::finish(fields, V6::ELSEWHERE, findings);
 
     let (prefix, length, delegated) = (prefix?, length?, delegated?);
     if delegated.value < length.value {

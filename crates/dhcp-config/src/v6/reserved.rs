@@ -2,7 +2,8 @@
 
 use core::net::Ipv6Addr;
 
-use super::Dhcp6Family;
+use base::V6;
+
 use super::types::{Reserved6, ReservedPrefix};
 use crate::address::{Address, first_of, prefix};
 use crate::context::ParseContext;
@@ -12,7 +13,7 @@ use crate::shared::IdentifierKind;
 use crate::shared::hosts::{ReservationFamily, ReservedAddresses};
 use crate::source::PositionedValue;
 
-impl ReservationFamily for Dhcp6Family {
+impl ReservationFamily for V6 {
     type Reserved = Reserved6;
     const IDENTIFIERS: &'static [(&'static str, IdentifierKind)] = &[
         ("hw-address", IdentifierKind::HardwareAddress),
@@ -51,7 +52,7 @@ fn is_no_group(address: PositionedValue<Ipv6Addr>, findings: &mut ParseContext) 
 /// an empty text there excludes nothing.
 fn prefixes(
     fields: &mut MapReader<'_>,
-    reserved_addresses: &mut ReservedAddresses<'_, Dhcp6Family>,
+    reserved_addresses: &mut ReservedAddresses<'_, V6>,
     findings: &mut ParseContext,
 ) -> Vec<ReservedPrefix> {
     let items = fields.list("prefixes", findings);

@@ -1,18 +1,21 @@
-//! Reader of DHCPv6 parameters that inner scopes inherit: global, shared network, subnet.
+//! Reader of the parameters that only DHCPv6 scopes have (global, shared network, subnet), and of
+//! those of classes.
 
 use core::net::Ipv6Addr;
 
-use super::types::{ClassTerms6, Network6, PdPool, Subnet6};
-use super::{Dhcp6Family, pd_pools};
+use base::V6;
+
+use super::types::{ClassTerms6, GlobalTerms6, NetworkTerms6, PdPool, SubnetTerms6};
+use super::{global, pd_pools};
 use crate::context::ParseContext;
+use crate::document::{DocumentSchema, SHAPE6};
 use crate::fields::MapReader;
 use crate::json::JsonValue;
 use crate::shared::class_list::{self, Classified};
-use crate::shared::networks::LinkSelectors;
 use crate::shared::policy::allocator;
 use crate::shared::pools::{EnclosingSubnet, PlacedRange};
-use crate::shared::subnets::{Scoped, SubnetProperties};
-use crate::shared::terms::{Bounded, BoundedKeys, InheritableTerms};
+use crate::shared::subnets::{OwnScopeKeys, Scoped};
+use crate::shared::terms::{Bounded, BoundedKeys};
 use crate::shared::{AllocatorKind, Lifetime};
 use crate::source::PositionedValue;
 
@@ -22,11 +25,9 @@ const PREFERRED: BoundedKeys = BoundedKeys {
     max: "max-preferred-lifetime",
 };
 
-/// Inheritable DHCPv6 parameters that one scope sets, or after [`Scoped::inside`] all that hold in
-/// it.
-#[derive(Clone, Debug)]
-pub(crate) struct Scope {
-    pub(super) terms: InheritableTerms<u16>,
+/// Inheritable parameters that only DHCPv6 scopes set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dhcp6Scope {
     preferred: Bounded,
     rapid_commit: Option<PositionedValue<bool>>,
     pd_allocator: Option<AllocatorKind>,
@@ -34,53 +35,41 @@ pub(crate) struct Scope {
 
 /// Keys of a DHCPv6 scope, set by the scope itself, that are checked after inheritance.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OwnScopeKeys6 {
-    valid: Bounded,
+pub(crate) struct Dhcp6OwnKeys {
     preferred: Bounded,
     rapid_commit: Option<PositionedValue<bool>>,
 }
 
-impl Scope {
-    /// Reads the inheritable parameters of the global scope, which has no `rapid-commit`.
-    pub(super) fn read_global(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Self {
-        Self {
-            terms: InheritableTerms::read::<Dhcp6Family>(fields, findings),
-            preferred: Bounded::read(fields, PREFERRED, findings),
-            rapid_commit: None,
-            pd_allocator: allocator(fields, "pd-allocator", findings),
-        }
+/// Returns the preferred lifetime that holds in the scope, checked. One that is above the valid
+/// lifetime stays so: a class may set a longer valid one.
+fn preferred_lifetime(
+    scope: Dhcp6Scope,
+    valid: Lifetime,
+    own_keys: OwnScopeKeys<V6>,
+    findings: &mut ParseContext,
+) -> Lifetime {
+    let part_s = five_eighths(valid.default_s);
+    let own = own_keys.own.preferred;
+    let preferred = scope.preferred.lifetime(own, PREFERRED, part_s, findings);
+    if scope.preferred.is_unset() {
+        // Kea 3 takes the part of the valid lifetime that a client is granted.
+        return Lifetime { default_s: 0, min_s: 0, max_s: 0 };
     }
-
-    /// Returns the preferred and the valid lifetime that hold in the scope, checked. A preferred
-    /// lifetime that is above the valid one stays so: a class may set a longer valid one.
-    fn lifetimes(
-        &self,
-        own_keys: OwnScopeKeys6,
-        findings: &mut ParseContext,
-    ) -> (Lifetime, Lifetime) {
-        let valid = self.terms.valid.valid_lifetime(own_keys.valid, findings);
-        let part_s = five_eighths(valid.default_s);
-        let preferred = self.preferred.lifetime(own_keys.preferred, PREFERRED, part_s, findings);
-        if self.preferred.is_unset() {
-            // Kea 3 takes the part of the valid lifetime that a client is granted.
-            return (Lifetime { default_s: 0, min_s: 0, max_s: 0 }, valid);
-        }
-        if !(1..=valid.default_s).contains(&preferred.default_s) {
-            let own_setting = own_keys.preferred.value.or(own_keys.valid.value);
-            if let (Some(_), Some(setting)) = (self.preferred.value, own_setting) {
-                let message = match preferred.default_s {
-                    0 => "`preferred-lifetime` is 0 s".to_owned(),
-                    above_s => format!(
-                        "`preferred-lifetime` ({above_s} s) is above `valid-lifetime` ({} s)",
-                        valid.default_s
-                    ),
-                };
-                let help = format!("five eighths of `valid-lifetime`, {part_s} s, are used");
-                findings.warn_help(setting.at, message, help);
-            }
-        }
-        (preferred, valid)
+    if !(1..=valid.default_s).contains(&preferred.default_s)
+        && let (Some(_), Some(setting)) =
+            (scope.preferred.value, own.value.or(own_keys.valid.value))
+    {
+        let message = match preferred.default_s {
+            0 => "`preferred-lifetime` is 0 s".to_owned(),
+            above_s => format!(
+                "`preferred-lifetime` ({above_s} s) is above `valid-lifetime` ({} s)",
+                valid.default_s
+            ),
+        };
+        let help = format!("five eighths of `valid-lifetime`, {part_s} s, are used");
+        findings.warn_help(setting.at, message, help);
     }
+    preferred
 }
 
 /// Returns the preferred lifetime, in seconds, that Kea uses instead of 0 or of a preferred
@@ -89,34 +78,56 @@ fn five_eighths(valid_s: u32) -> u32 {
     (u64::from(valid_s) * 5 / 8) as u32
 }
 
-impl Scoped for Dhcp6Family {
-    type Scope = Scope;
-    type Own = OwnScopeKeys6;
+impl Scoped for V6 {
+    type OwnScope = Dhcp6Scope;
+    type OwnKeys = Dhcp6OwnKeys;
     type Delegated = Vec<PdPool>;
-    type Subnet = Subnet6;
-    type Network = Network6;
+    const SCHEMA: &'static DocumentSchema = &SHAPE6;
 
-    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Scope {
+    fn read_scope(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Dhcp6Scope {
         let rapid_commit = fields.boolean("rapid-commit", findings);
-        Scope { rapid_commit, ..Scope::read_global(fields, findings) }
+        Dhcp6Scope { rapid_commit, ..Self::read_global_scope(fields, findings) }
     }
 
-    fn own_keys(scope: &Scope) -> OwnScopeKeys6 {
-        let Scope { preferred, rapid_commit, .. } = *scope;
-        OwnScopeKeys6 { valid: scope.terms.valid, preferred, rapid_commit }
+    /// Reads the inheritable parameters of the global scope, which has no `rapid-commit`.
+    fn read_global_scope(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> Dhcp6Scope {
+        Dhcp6Scope {
+            preferred: Bounded::read(fields, PREFERRED, findings),
+            rapid_commit: None,
+            pd_allocator: allocator(fields, "pd-allocator", findings),
+        }
     }
 
-    fn inside(scope: Scope, outer: &Scope) -> Scope {
-        Scope {
-            terms: scope.terms.inside(&outer.terms),
+    fn read_global(
+        fields: &mut MapReader<'_>,
+        _scope: &Dhcp6Scope,
+        findings: &mut ParseContext,
+    ) -> GlobalTerms6 {
+        global::read(fields, findings)
+    }
+
+    fn read_sockets(_fields: &mut MapReader<'_>, _findings: &mut ParseContext) {}
+
+    fn own_keys(scope: &Dhcp6Scope) -> Dhcp6OwnKeys {
+        let Dhcp6Scope { preferred, rapid_commit, .. } = *scope;
+        Dhcp6OwnKeys { preferred, rapid_commit }
+    }
+
+    fn inside(scope: Dhcp6Scope, outer: &Dhcp6Scope) -> Dhcp6Scope {
+        Dhcp6Scope {
             preferred: scope.preferred.inside(outer.preferred),
             rapid_commit: scope.rapid_commit.or(outer.rapid_commit),
             pd_allocator: scope.pd_allocator.or(outer.pd_allocator),
         }
     }
 
-    fn check_lifetimes(scope: &Scope, own_keys: OwnScopeKeys6, findings: &mut ParseContext) {
-        scope.lifetimes(own_keys, findings);
+    fn check_lifetimes(
+        scope: &Dhcp6Scope,
+        valid: Lifetime,
+        own_keys: OwnScopeKeys<Self>,
+        findings: &mut ParseContext,
+    ) {
+        preferred_lifetime(*scope, valid, own_keys, findings);
     }
 
     fn read_interface_id(
@@ -126,8 +137,6 @@ impl Scoped for Dhcp6Family {
         let id = fields.octets("interface-id", findings).filter(|id| !id.value.is_empty());
         id.map(|id| PositionedValue { value: id.value.to_vec(), at: id.at })
     }
-
-    fn check_own_keys(_: &mut MapReader<'_>, _: &mut ParseContext) {}
 
     fn read_delegated(
         items: &[JsonValue],
@@ -147,85 +156,42 @@ impl Scoped for Dhcp6Family {
 
     /// Checks that all subnets of a shared network agree on `rapid-commit`. The first subnet
     /// decides, as in Kea.
-    fn agree(network: &Scope, members: &[OwnScopeKeys6], findings: &mut ParseContext) -> bool {
+    fn agree(
+        network: &Dhcp6Scope,
+        members: &[OwnScopeKeys<Self>],
+        findings: &mut ParseContext,
+    ) -> NetworkTerms6 {
         let effective = |rapid_commit: Option<PositionedValue<bool>>| {
             rapid_commit.or(network.rapid_commit).is_some_and(|setting| setting.value)
         };
-        let Some(first) = members.first().map(|member| member.rapid_commit) else {
-            return effective(None);
-        };
-        for rapid_commit in members.iter().map(|member| member.rapid_commit) {
+        let first = members.first().and_then(|member| member.own.rapid_commit);
+        for rapid_commit in members.iter().map(|member| member.own.rapid_commit) {
             if effective(rapid_commit) != effective(first) {
                 let setting = rapid_commit.or(first).expect("inherited ones do not differ");
                 let message = "subnets of a shared network differ in `rapid-commit`";
                 findings.error_help(setting.at, message, "all of them have to agree");
             }
         }
-        effective(first)
+        NetworkTerms6 { rapid_commit: effective(first) }
     }
 
-    fn subnet(
-        properties: SubnetProperties<Self>,
-        scope: Scope,
-        own_keys: OwnScopeKeys6,
+    fn own_subnet(
+        scope: Dhcp6Scope,
+        valid: Lifetime,
+        own_keys: OwnScopeKeys<Self>,
+        delegated: Vec<PdPool>,
         findings: &mut ParseContext,
-    ) -> Subnet6 {
-        let (preferred_lifetime, valid_lifetime) = scope.lifetimes(own_keys, findings);
-        let times = scope.terms.times::<Self>(valid_lifetime, findings);
-        let policy = scope.terms.policy;
-        Subnet6 {
-            id: properties.id,
-            prefix: properties.prefix,
-            network: properties.network,
-            pools: properties.pools,
-            pd_pools: properties.delegated,
-            relay_addresses: properties.link.relay_addresses,
-            interface: properties.link.interface.map(|setting| setting.value),
-            interface_id: properties.link.interface_id.map(|setting| setting.value),
-            preferred_lifetime,
-            valid_lifetime,
-            renew_timer_s: times.renew_timer_s,
-            rebind_timer_s: times.rebind_timer_s,
-            calculate_tee_times: times.calculate_tee_times,
-            t1_percent: times.t1_percent,
-            t2_percent: times.t2_percent,
-            cache_threshold: times.cache_threshold,
-            cache_max_age_s: times.cache_max_age_s,
+    ) -> SubnetTerms6 {
+        SubnetTerms6 {
+            pd_pools: delegated,
+            preferred_lifetime: preferred_lifetime(scope, valid, own_keys, findings),
             rapid_commit: scope.rapid_commit.is_some_and(|setting| setting.value),
-            names: scope.terms.names.settled(),
-            options: scope.terms.options,
-            guards: properties.link.guards,
-            reservations: properties.reservations,
-            reservation_modes: policy.reservation_modes(),
-            allocator: policy.allocator(),
             pd_allocator: scope.pd_allocator.unwrap_or_default(),
-            adaptive_lease_time_threshold: policy.adaptive_threshold(),
-            store_extended_info: policy.store_extended_info(),
-        }
-    }
-
-    fn network(
-        name: String,
-        link: LinkSelectors<Ipv6Addr>,
-        subnets: Vec<usize>,
-        scope: Scope,
-        rapid_commit: bool,
-    ) -> Network6 {
-        Network6 {
-            name,
-            subnets,
-            interface: link.interface.map(|setting| setting.value),
-            interface_id: link.interface_id.map(|setting| setting.value),
-            relay_addresses: link.relay_addresses,
-            rapid_commit,
-            options: scope.terms.options,
-            guards: link.guards,
         }
     }
 }
 
-impl Classified for Dhcp6Family {
-    type ClassTerms = ClassTerms6;
+impl Classified for V6 {
     const IS_V6: bool = true;
 
     fn read_class_terms(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> ClassTerms6 {

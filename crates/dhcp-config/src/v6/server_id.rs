@@ -1,6 +1,7 @@
 //! Reader of `server-id`, the source of a DHCPv6 server's DUID.
 
-use super::Dhcp6Family;
+use base::V6;
+
 use super::types::{ServerIdConfig, ServerIdType};
 use crate::context::ParseContext;
 use crate::fields::{MapReader, U32};
@@ -49,7 +50,7 @@ pub(super) fn read(value: &JsonValue, findings: &mut ParseContext) -> ServerIdCo
             );
         }
     }
-    godwit::refuse_inside::<Dhcp6Family>(fields.context(findings), findings);
+    godwit::refuse_inside::<V6>(fields.context(findings), findings);
     fields.finish(findings);
     config
 }

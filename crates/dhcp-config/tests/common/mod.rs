@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dhcp_config::{
-    CheckedConfig, ConfigProblem, Dhcp4, Dhcp6, IncludeResolver, parse_dhcp4, parse_dhcp6,
+    CheckedConfig, ConfigParseOptions, ConfigProblem, Dhcp4, Dhcp6, DhcpConfig, IncludeResolver,
+    ReadConfig, parse_dhcp4, parse_dhcp6,
 };
 
 /// Included files by name.
@@ -15,6 +16,16 @@ impl IncludeResolver for IncludeFiles {
     fn read(&mut self, _including: &str, path: &str) -> Result<String, String> {
         self.0.get(path).cloned().ok_or_else(|| "no such file".to_owned())
     }
+}
+
+/// Parses a text as a server does that leaves out subnets and reservations with errors.
+pub(crate) fn parse_leniently<F: ReadConfig>(
+    name: &str,
+    text: &str,
+    files: &mut dyn IncludeResolver,
+) -> Result<CheckedConfig<DhcpConfig<F>>, Vec<ConfigProblem>> {
+    let options = ConfigParseOptions { is_lenient: true, ..ConfigParseOptions::default() };
+    F::read_config(&options, name, text, files)
 }
 
 /// Returns the path of `tests/data`.

@@ -5,7 +5,7 @@ mod selection;
 mod server;
 mod statistic;
 
-pub(crate) use config::config_test_answer;
+pub(crate) use config::{config_test_answer, hash_of};
 
 use crate::command::CommandDefinition;
 use crate::family::CommandFamily;

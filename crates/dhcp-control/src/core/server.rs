@@ -42,6 +42,7 @@ pub(super) fn status<F: CommandFamily>(
     backend.service().pass_time(now);
     let service = backend.service().to_json();
     let status = backend.status();
+    let high_availability = backend.ha_status();
     let sockets = match (status.socket_errors.is_empty(), status.retries_sockets) {
         (true, _) => json!({ "status": "ready" }),
         (false, true) => json!({ "status": "retrying", "errors": status.socket_errors }),
@@ -65,8 +66,11 @@ pub(super) fn status<F: CommandFamily>(
             json!(queue_size.unwrap_or_else(|| u64::from(status.queue_size)));
         arguments["packet-queue-statistics"] = json!(status.queue_means);
     }
+    if let Some(relationships) = high_availability {
+        arguments["high-availability"] = relationships;
+    }
     if F::VERSION == IpVersion::V6 {
-        arguments["extended-info-tables"] = json!(false);
+        arguments["extended-info-tables"] = json!(status.has_extended_info_tables);
     }
     if let Some(path) = status.lease_file {
         arguments["csv-lease-file"] = json!(path);

@@ -4,8 +4,11 @@
 //!
 //! If a dropped value leaves an enclosing map empty, the map is dropped too.
 
+mod upgrade;
 mod v4;
 mod v6;
+
+pub(crate) use upgrade::commands;
 
 use dhcp_config::ExtendedInfoChecks;
 use dhcp_lease::Lease;

@@ -5,15 +5,14 @@ use core::net::IpAddr;
 use serde_json::{Map, Value};
 
 use super::get::check_subnet;
-use super::selector::{
-    Identifier, ReservationTarget, has_address, parameters, read_selector, target,
-};
+use super::selector::{ReservationTarget, has_address, parameters, read_selector, target};
 use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
 use crate::backend::{ApplyFailure, CommandBackend, HostChange};
 use crate::configuration::root;
 use crate::document::{RESERVATIONS, has_id, items, subnets};
 use crate::family::CommandFamily;
+use crate::host_databases::ClientIdentifier;
 use crate::ip_version::IpVersion;
 use crate::text::colon_hex;
 use crate::text::type_name;
@@ -29,8 +28,7 @@ struct CommandReservation {
 impl CommandReservation {
     fn read(reservation: &Map<String, Value>) -> Result<Self, CommandAnswer> {
         let mut host = reservation.clone();
-        let subnet_id = ArgumentFields(reservation).optional_number("subnet-id")?;
-        host.remove("subnet-id");
+        let subnet_id = host.remove("subnet-id").as_ref().map(subnet_number).transpose()?;
         Ok(Self { host, subnet_id })
     }
 
@@ -108,6 +106,19 @@ impl CommandReservation {
     }
 }
 
+/// Returns the number of a subnet in a reservation.
+fn subnet_number(value: &Value) -> Result<u32, CommandAnswer> {
+    let number = integer(value)
+        .ok_or_else(|| CommandAnswer::error("'subnet-id' parameter is not integer."))?;
+    let id = u32::try_from(number).ok().filter(|id| *id < u32::MAX);
+    id.ok_or_else(|| {
+        CommandAnswer::error(format!(
+            "subnet-id: {number} is invalid, must be between 0 and {} (inclusive).",
+            u32::MAX - 1
+        ))
+    })
+}
+
 /// Returns the reservations of a subnet, or the global ones for 0; `None` if there is no such
 /// subnet.
 fn hosts_of<F: CommandFamily>(
@@ -130,7 +141,7 @@ pub(super) fn add<F: CommandFamily>(
     let fields = request
         .optional_map()?
         .ok_or_else(|| CommandAnswer::error("no parameters specified for the command"))?;
-    let target = target(&fields, ReservationTarget::Database)?;
+    let target = target(&fields, ReservationTarget::DATABASE)?;
     let reservation = match fields.get("reservation") {
         Some(Value::Object(reservation)) => reservation,
         Some(_) => {
@@ -139,24 +150,47 @@ pub(super) fn add<F: CommandFamily>(
         None => return Err(CommandAnswer::error("reservation must be specified")),
     };
     let reservation = CommandReservation::read(reservation)?;
-    if reservation.subnet_id.is_some() && target == ReservationTarget::Database {
+    let lacks_database = !target.has_memory && backend.host_databases().is_none();
+    let no_database =
+        || CommandAnswer::error("Host database not available, cannot add host.".to_owned());
+    if reservation.subnet_id.is_some() && lacks_database {
         return Err(no_database());
     }
     let subnet_id = reservation.resolve_subnet(backend)?;
-    if target == ReservationTarget::Database {
+    if lacks_database {
         return Err(no_database());
     }
-    let version = F::VERSION;
     let note = match reservation.subnet_id {
         Some(_) => "",
         None => " subnet-id not specified, assumed global (subnet-id 0).",
     };
-    let addresses = reservation.addresses();
-    let host = Value::Object(reservation.host);
+    if target.has_memory {
+        add_to_configuration(backend, subnet_id, &reservation)?;
+    }
+    if target.has_databases
+        && let Some(databases) = backend.host_databases()
+    {
+        let host = Value::Object(reservation.host);
+        for at in 0..databases.count() {
+            databases.add(at, subnet_id, &host).map_err(ApplyFailure::into_answer)?;
+        }
+    }
+    Ok(CommandAnswer::success(format!("Host added.{note}")))
+}
+
+/// Adds `reservation` for the subnet `subnet_id` to the configuration.
+fn add_to_configuration<F: CommandFamily>(
+    backend: &mut dyn CommandBackend<Family = F>,
+    subnet_id: u32,
+    reservation: &CommandReservation,
+) -> Result<(), CommandAnswer> {
+    let version = F::VERSION;
+    let host = Value::Object(reservation.host.clone());
     let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
-    let identifier = Identifier::from_reservation(&host);
+    let identifier = ClientIdentifier::from_reservation(&host);
     if let Some(identifier) = identifier.filter(|identifier| {
-        hosts.iter().any(|host| Identifier::from_reservation(host).as_ref() == Some(identifier))
+        let identifiers = hosts.iter().map(ClientIdentifier::from_reservation);
+        identifiers.flatten().any(|other| other == *identifier)
     }) {
         return Err(duplicate(&identifier, version, subnet_id));
     }
@@ -164,15 +198,14 @@ pub(super) fn add<F: CommandFamily>(
     let are_unique = root(backend)["ip-reservations-unique"] != Value::Bool(false);
     let is_reserved =
         |address: &IpAddr| are_unique && hosts.iter().any(|host| has_address(host, *address));
-    if let Some(address) = addresses.into_iter().find(is_reserved) {
+    if let Some(address) = reservation.addresses().into_iter().find(is_reserved) {
         return Err(CommandAnswer::error(format!(
             "failed to add address reservation for host to the {} subnet id '{subnet_id}' for \
              address/prefix {address}: There's already reservation for this address/prefix",
             version.name()
         )));
     }
-    change(backend, subnet_id, HostChange::Add(host))?;
-    Ok(CommandAnswer::success(format!("Host added.{note}")))
+    change(backend, subnet_id, HostChange::Add(host))
 }
 
 fn change<F: CommandFamily>(
@@ -183,11 +216,7 @@ fn change<F: CommandFamily>(
     backend.change_host(subnet_id, change).map_err(ApplyFailure::into_answer)
 }
 
-fn no_database() -> CommandAnswer {
-    CommandAnswer::error("Host database not available, cannot add host.")
-}
-
-fn duplicate(identifier: &Identifier, version: IpVersion, subnet_id: u32) -> CommandAnswer {
+fn duplicate(identifier: &ClientIdentifier, version: IpVersion, subnet_id: u32) -> CommandAnswer {
     let octets = colon_hex(&identifier.octets);
     let kind = match identifier.kind {
         "hw-address" => "HW address",
@@ -239,41 +268,73 @@ pub(super) fn update<F: CommandFamily>(
             )));
         }
     };
-    let target = target(&fields, ReservationTarget::Database)?;
-    if reservation.get("subnet-id").and_then(integer).is_none() {
-        return Err(CommandAnswer::error("missing parameter 'subnet-id'"));
-    }
+    let target = target(&fields, ReservationTarget::DATABASE)?;
     let reservation = CommandReservation::read(reservation)?;
-    if target == ReservationTarget::Database {
+    if reservation.subnet_id.is_none() {
+        return Err(CommandAnswer::error(
+            "Mandatory 'subnet-id' parameter missing. Use `reservation-get-by-id' or \
+             'reservation-get-by-address' to get the list of reservations with given identifier \
+             or address.",
+        ));
+    }
+    if !target.has_memory && backend.host_databases().is_none() {
         return Err(CommandAnswer::error("host database not available, cannot update host"));
     }
     let subnet_id = reservation.resolve_subnet(backend)?;
     let host = Value::Object(reservation.host);
-    let identifier = Identifier::from_reservation(&host);
-    let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
-    let Some(at) = hosts.iter().position(|host| Identifier::from_reservation(host) == identifier)
-    else {
-        return Err(CommandAnswer::error("Host not updated (not found)."));
-    };
-    change(backend, subnet_id, HostChange::Replace(at, host))?;
+    let not_found = || CommandAnswer::error("Host not updated (not found).");
+    if target.has_memory {
+        let identifier = ClientIdentifier::from_reservation(&host);
+        let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
+        let mut identifiers = hosts.iter().map(ClientIdentifier::from_reservation);
+        let at = identifiers.position(|other| other == identifier).ok_or_else(not_found)?;
+        change(backend, subnet_id, HostChange::Replace(at, host.clone()))?;
+    }
+    if target.has_databases
+        && let Some(databases) = backend.host_databases()
+    {
+        for at in 0..databases.count() {
+            let updated = databases.update(at, subnet_id, &host);
+            if !updated.map_err(ApplyFailure::into_answer)? {
+                return Err(not_found());
+            }
+        }
+    }
     Ok(CommandAnswer::success("Host updated."))
 }
 
+/// Deletes a reservation from every source of the target that has it.
 pub(super) fn delete<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
     backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let fields = parameters(request)?;
-    let (subnet_id, by) = read_selector(&fields)?;
-    if target(&fields, ReservationTarget::Database)? == ReservationTarget::Database {
+    let (subnet_id, criterion) = read_selector(&fields)?;
+    let target = target(&fields, ReservationTarget::DATABASE)?;
+    let mut has_deleted = false;
+    if target.has_memory {
+        let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
+        let at = hosts.iter().position(|host| criterion.is_fulfilled_by(host, subnet_id));
+        if let Some(at) = at {
+            change(backend, subnet_id, HostChange::Remove(at))?;
+            has_deleted = true;
+        }
+    }
+    if target.has_databases
+        && let Some(databases) = backend.host_databases()
+    {
+        for at in 0..databases.count() {
+            let deleted = databases.delete(at, subnet_id, &criterion);
+            has_deleted |= deleted.map_err(ApplyFailure::into_answer)?;
+        }
+    } else if !target.has_memory {
         return Err(CommandAnswer::error(
             "Unable to delete a host because there is no hosts-databases configured.",
         ));
     }
-    let hosts = hosts_of(backend, subnet_id).unwrap_or_default();
-    let Some(at) = hosts.iter().position(|host| by.matches(host)) else {
-        return Ok(CommandAnswer::empty("Host not deleted (not found)."));
-    };
-    change(backend, subnet_id, HostChange::Remove(at))?;
-    Ok(CommandAnswer::success("Host deleted."))
+    Ok(if has_deleted {
+        CommandAnswer::success("Host deleted.")
+    } else {
+        CommandAnswer::empty("Host not deleted (not found).")
+    })
 }

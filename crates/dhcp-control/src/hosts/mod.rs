@@ -1,5 +1,5 @@
-//! Control commands of the hook library `host_cmds`, for the reservations of the configuration.
-//! Commands for a database of reservations answer as Kea does without one.
+//! Control commands of the hook library `host_cmds`, for the reservations of the configuration and
+//! of databases ([`HostDatabases`](crate::HostDatabases)).
 
 mod change;
 mod get;

@@ -6,18 +6,25 @@ use serde_json::Value;
 
 use crate::answer::CommandAnswer;
 use crate::arguments::{ArgumentFields, ReceivedCommand, not_an_address};
+use crate::host_databases::{ClientIdentifier, HostCriterion};
 use crate::text::octets_from_hex;
-
-/// Types of client identifiers, by the keys of reservations.
-const KINDS: [&str; 5] = ["hw-address", "duid", "circuit-id", "client-id", "flex-id"];
 
 /// Location of the reservations that a command means (`operation-target`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReservationTarget {
-    /// The reservations of the configuration, possibly with those of other locations.
-    Memory,
-    /// The reservations of a database only; the commands of this server do not reach one.
-    Database,
+pub(super) struct ReservationTarget {
+    /// True if the command means the reservations of the configuration.
+    pub(super) has_memory: bool,
+    /// True if the command means the reservations of databases.
+    pub(super) has_databases: bool,
+}
+
+impl ReservationTarget {
+    /// Reservations of the configuration alone.
+    pub(super) const MEMORY: Self = Self { has_memory: true, has_databases: false };
+    /// Reservations of databases alone.
+    pub(super) const DATABASE: Self = Self { has_memory: false, has_databases: true };
+    /// All reservations.
+    pub(super) const ALL: Self = Self { has_memory: true, has_databases: true };
 }
 
 /// Returns the location that `operation-target` names; `default` if that key is missing or says
@@ -28,8 +35,9 @@ pub(super) fn target(
 ) -> Result<ReservationTarget, CommandAnswer> {
     match fields.optional_text("operation-target")? {
         None | Some("default") => Ok(default),
-        Some("memory" | "all") => Ok(ReservationTarget::Memory),
-        Some("database") => Ok(ReservationTarget::Database),
+        Some("memory") => Ok(ReservationTarget::MEMORY),
+        Some("database") => Ok(ReservationTarget::DATABASE),
+        Some("all") => Ok(ReservationTarget::ALL),
         Some(other) => Err(CommandAnswer::error(format!(
             "The 'operation-target' value ({other}) is not within expected set: (memory, \
              database, all, default)"
@@ -37,18 +45,10 @@ pub(super) fn target(
     }
 }
 
-/// Identifier of a client, by which a reservation names its client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Identifier {
-    /// Type of the client identifier, one of [`KINDS`].
-    pub(super) kind: &'static str,
-    pub(super) octets: Vec<u8>,
-}
-
-impl Identifier {
+impl ClientIdentifier {
     /// Returns the identifier of the client that a reservation is for.
     pub(super) fn from_reservation(reservation: &Value) -> Option<Self> {
-        KINDS.into_iter().find_map(|kind| {
+        Self::KINDS.into_iter().find_map(|kind| {
             let text = reservation.get(kind)?.as_str()?;
             Some(Self { kind, octets: octets(text)? })
         })
@@ -65,20 +65,18 @@ fn octets(text: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Address or client identifier by which a command names one reservation.
-pub(super) enum ReservationSelector {
-    Address(IpAddr),
-    Identifier(Identifier),
-}
-
-impl ReservationSelector {
-    /// Returns true if `reservation` has the address or identifier of this key.
-    pub(super) fn matches(&self, reservation: &Value) -> bool {
+impl HostCriterion {
+    /// Returns true if `reservation`, of the subnet `subnet_id`, fulfils the criterion.
+    pub(super) fn is_fulfilled_by(&self, reservation: &Value, subnet_id: u32) -> bool {
         match self {
-            Self::Address(address) => has_address(reservation, *address),
-            Self::Identifier(identifier) => {
-                Identifier::from_reservation(reservation).as_ref() == Some(identifier)
+            Self::Subnet(id) => *id == subnet_id,
+            Self::Hostname(name) => {
+                reservation["hostname"].as_str().unwrap_or_default().to_lowercase() == *name
             }
+            Self::Identifier(identifier) => {
+                ClientIdentifier::from_reservation(reservation).as_ref() == Some(identifier)
+            }
+            Self::Address(address) => has_address(reservation, *address),
         }
     }
 }
@@ -115,7 +113,7 @@ pub(super) fn subnet_id(fields: &ArgumentFields<'_>) -> Result<Option<u32>, Comm
 /// number of its subnet.
 pub(super) fn read_selector(
     fields: &ArgumentFields<'_>,
-) -> Result<(u32, ReservationSelector), CommandAnswer> {
+) -> Result<(u32, HostCriterion), CommandAnswer> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let has_any =
         ["ip-address", "identifier-type", "identifier"].iter().any(|key| fields.get(key).is_some());
@@ -130,7 +128,7 @@ pub(super) fn read_selector(
                  'ip-address' set to \"{text}\" to get the list of reservations with this address"
             ))
         };
-        return Ok((subnet_id.ok_or_else(missing)?, ReservationSelector::Address(address)));
+        return Ok((subnet_id.ok_or_else(missing)?, HostCriterion::Address(address)));
     }
     for key in ["identifier-type", "identifier"] {
         if text(key).is_none() {
@@ -149,11 +147,11 @@ pub(super) fn read_selector(
             text("identifier").unwrap_or_default()
         ))
     };
-    Ok((subnet_id.ok_or_else(missing)?, ReservationSelector::Identifier(identifier.clone())))
+    Ok((subnet_id.ok_or_else(missing)?, HostCriterion::Identifier(identifier.clone())))
 }
 
 /// Returns the client identifier in the arguments `identifier-type` and `identifier`.
-pub(super) fn identifier(fields: &ArgumentFields<'_>) -> Result<Identifier, CommandAnswer> {
+pub(super) fn identifier(fields: &ArgumentFields<'_>) -> Result<ClientIdentifier, CommandAnswer> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let kind = text("identifier-type").ok_or_else(|| {
         CommandAnswer::error("'identifier-type' is either missing or not a string.")
@@ -165,9 +163,9 @@ pub(super) fn identifier(fields: &ArgumentFields<'_>) -> Result<Identifier, Comm
     if octets.is_empty() {
         return Err(CommandAnswer::error("Unable to query for empty 'identifier'."));
     }
-    let kind = KINDS
+    let kind = ClientIdentifier::KINDS
         .into_iter()
         .find(|&known| known == kind)
         .ok_or_else(|| CommandAnswer::error("Value of 'identifier-type' was not recognized."))?;
-    Ok(Identifier { kind, octets })
+    Ok(ClientIdentifier { kind, octets })
 }

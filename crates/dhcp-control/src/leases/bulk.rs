@@ -103,7 +103,7 @@ fn failure(lease: &Value, answer: &CommandAnswer) -> Value {
     json!({
         "type": lease["type"],
         "ip-address": lease["ip-address"],
-        "result": answer.result as u8,
+        "result": answer.result as u16,
         "error-message": answer.text,
     })
 }

@@ -154,7 +154,16 @@ pub(super) fn delete<F: CommandFamily>(
     let selector = LeaseSelector::<F>::read(fields, "Delete")?;
     let missing = || CommandAnswer::empty(format!("{name} lease not found."));
     let lease = selector.find(backend.leases()).ok_or_else(missing)?;
-    match backend.leases().remove(lease.address) {
+    let updates_names =
+        fields.is_some_and(|fields| fields.get("update-ddns") == Some(&true.into()));
+    if let Some(names) = backend.name_updates().filter(|_| updates_names) {
+        names.remove_when_deleted(lease.address);
+    }
+    let removed = backend.leases().remove(lease.address);
+    if let Some(names) = backend.name_updates().filter(|_| removed != Ok(true)) {
+        names.keep(lease.address);
+    }
+    match removed {
         Ok(true) => Ok(CommandAnswer::success(format!("{name} lease deleted."))),
         Ok(false) => Err(missing()),
         Err(why) => Err(CommandAnswer::error(why)),
@@ -207,7 +216,7 @@ pub(super) fn write<F: CommandFamily>(
 
 pub(super) fn resend_ddns<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
-    _backend: &mut dyn CommandBackend<Family = F>,
+    backend: &mut dyn CommandBackend<Family = F>,
 ) -> Outcome {
     let fields = request.optional_map()?;
     let value = fields
@@ -218,6 +227,23 @@ pub(super) fn resend_ddns<F: CommandFamily>(
     if text.parse::<IpAddr>().is_err() {
         return Err(CommandAnswer::error(format!("'{text}' is not a valid IP address.")));
     }
-    address::<F>(text)?;
-    Err(CommandAnswer::conflict("DDNS updating is not enabled"))
+    let ip = address::<F>(text)?;
+    if backend.name_updates().is_none() {
+        return Err(CommandAnswer::conflict("DDNS updating is not enabled"));
+    }
+    let lease = backend.leases().find(ip, F::USUAL_KIND);
+    let lease = lease.ok_or_else(|| CommandAnswer::empty(format!("No lease found for: {ip}")))?;
+    if lease.hostname.is_empty() {
+        let why = format!("Lease for: {ip}, has no hostname, nothing to update");
+        return Err(CommandAnswer::conflict(why));
+    }
+    if !lease.fqdn_fwd && !lease.fqdn_rev {
+        let why = format!("Neither forward nor reverse updates enabled for lease for: {ip}");
+        return Err(CommandAnswer::conflict(why));
+    }
+    if let Some(names) = backend.name_updates() {
+        names.add(&lease);
+    }
+    let hostname = lease.hostname.as_str();
+    Ok(CommandAnswer::success(format!("NCR generated for: {ip}, hostname: {hostname}")))
 }

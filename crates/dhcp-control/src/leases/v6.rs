@@ -19,6 +19,14 @@ use crate::text::colon_hex;
 /// DUID that Kea shows for a DHCPv6 lease without a client: 00:00:00.
 const EMPTY_DUID: [u8; 3] = [0; 3];
 
+/// Text of the DUID that Kea 2.2 shows for a DHCPv6 lease without a client.
+const SHORT_EMPTY_DUID: &str = "00";
+
+/// Returns true if the lease in a command is declined.
+fn is_declined(fields: &ArgumentFields<'_>) -> bool {
+    fields.get("state").and_then(Value::as_u64) == Some(LeaseState::Declined as u64)
+}
+
 impl CommandFamily for V6 {
     type Ip = Ipv6Addr;
     type Other = dhcp_lease::v4::V4;
@@ -87,7 +95,11 @@ impl FromCommand for V6 {
         now_s: u64,
     ) -> Result<Lease, CommandAnswer> {
         let address: Ipv6Addr = fields.address("ip-address", 6)?;
-        let duid = identifier(fields.text("duid")?, DUID_OCTETS).map_err(CommandAnswer::error)?;
+        let duid = match fields.text("duid")? {
+            // Kea 2.2 sends declined leases, which have lost their client, with this DUID.
+            SHORT_EMPTY_DUID if is_declined(fields) => EMPTY_DUID.to_vec(),
+            text => identifier(text, DUID_OCTETS).map_err(CommandAnswer::error)?,
+        };
         let resource = resource(fields, address)?;
         let is_address = resource.kind == ResourceKind::Address;
         let subnet = subnet_for(fields, address.into(), is_address, subnet)?;

@@ -1,5 +1,6 @@
 //! Counts of messages and leases of a DHCP server, as plain numbers.
 
+use super::event_counts::EventCounts;
 use super::names::{self, ADDRESSES, LeaseNames, NAS, PDS, StatisticName, StatisticScope};
 use crate::ip_version::IpVersion;
 
@@ -11,6 +12,8 @@ pub struct ServerCounts {
     pub server: Vec<(&'static str, u64)>,
     /// Counts of leases and events of every subnet of the configuration.
     pub subnets: Vec<SubnetCounts>,
+    /// Counts of lease events and their listeners.
+    pub events: EventCounts,
 }
 
 /// Counts of leases and events of one subnet.
@@ -115,6 +118,7 @@ impl ServerCounts {
     /// Calls `visit` with the name and the value of every statistic that a server of `version` has.
     pub fn for_each(&self, version: IpVersion, visit: Visit<'_>) {
         listed(StatisticScope::Global, names::always_shown(version), &self.server, visit);
+        self.events.for_each(visit);
         let addresses = if version == IpVersion::V4 { &ADDRESSES } else { &NAS };
         let mut all = (PoolTotals::default(), PoolTotals::default());
         for subnet in &self.subnets {

@@ -9,6 +9,7 @@
 
 mod command;
 mod counts;
+mod event_counts;
 mod names;
 mod observation;
 mod text_writer;
@@ -21,6 +22,7 @@ use serde_json::{Map, Value, json};
 pub use command::StatisticCommand;
 pub(crate) use counts::merged;
 pub use counts::{LeaseCounts, PoolCounts, ServerCounts, SubnetCounts};
+pub use event_counts::{EventCounts, EventListenerCounts};
 pub(crate) use names::always_shown_of_subnets;
 pub use names::{StatisticName, StatisticScope, always_shown};
 use observation::{Observation, SampleLimit};
@@ -114,7 +116,7 @@ impl Statistics {
     pub fn all(&self, global_only: bool) -> Value {
         let mut map = Map::new();
         for (name, seen) in &self.observations {
-            if global_only && name.scope != StatisticScope::Global {
+            if global_only && !name.scope.is_of_server() {
                 continue;
             }
             if let Some(samples) = samples_to_json(seen) {
@@ -198,7 +200,9 @@ impl Statistics {
     fn find(&self, text: &str) -> Option<usize> {
         let (scope, counted) = names::split(text);
         let is_it = |(name, _): &(StatisticName, Observation)| {
+            let is_of_listener = matches!(name.scope, StatisticScope::EventListener(_));
             name.scope == scope && name.counted == counted
+                || is_of_listener && name.to_string() == text
         };
         self.observations.iter().position(is_it)
     }

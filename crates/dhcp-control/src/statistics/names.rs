@@ -5,17 +5,27 @@ use core::fmt;
 
 use crate::ip_version::IpVersion;
 
-/// Scope of a statistic: the server, a subnet or a pool.
+/// Scope of a statistic: the server, a listener of lease events, a subnet or a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StatisticScope {
     /// The whole server.
     Global,
+    /// The listener of lease events with this name.
+    EventListener(&'static str),
     /// The subnet with this `id`.
     Subnet(u32),
     /// The address pools of a subnet that share a `pool-id`: the subnet's `id` and that number.
     Pool(u32, u32),
     /// The prefix pools of a subnet that share a `pool-id`: the subnet's `id` and that number.
     PrefixPool(u32, u32),
+}
+
+impl StatisticScope {
+    /// Returns true if a statistic of the scope counts for the whole server.
+    #[must_use]
+    pub(super) const fn is_of_server(self) -> bool {
+        matches!(self, Self::Global | Self::EventListener(_))
+    }
 }
 
 /// Full name of a statistic: `subnet[1].pool[0].assigned-addresses`.
@@ -31,6 +41,7 @@ impl fmt::Display for StatisticName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.scope {
             StatisticScope::Global => {}
+            StatisticScope::EventListener(name) => write!(f, "event-listener[{name}].")?,
             StatisticScope::Subnet(subnet) => write!(f, "subnet[{subnet}].")?,
             StatisticScope::Pool(subnet, pool) => write!(f, "subnet[{subnet}].pool[{pool}].")?,
             StatisticScope::PrefixPool(subnet, pool) => {
@@ -217,5 +228,7 @@ mod tests {
         }
         let name = StatisticName { scope: StatisticScope::PrefixPool(7, 3), counted: "total-pds" };
         assert_eq!(name.to_string(), "subnet[7].pd-pool[3].total-pds");
+        let name = StatisticName { scope: StatisticScope::EventListener("x"), counted: "dropped" };
+        assert_eq!(name.to_string(), "event-listener[x].dropped");
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn answer(statistics: &Statistics, is_global_only: bool) -> String {
     text.push_str("{ \"arguments\": { ");
     let mut is_first = true;
     for (name, seen) in &statistics.observations {
-        if is_global_only && name.scope != StatisticScope::Global {
+        if is_global_only && !name.scope.is_of_server() {
             continue;
         }
         let Some(samples) = seen.samples() else { continue };
@@ -44,6 +44,10 @@ pub(super) fn answer(statistics: &Statistics, is_global_only: bool) -> String {
 fn write_name(text: &mut String, name: StatisticName) {
     let (subnet, pool) = match name.scope {
         StatisticScope::Global => (None, None),
+        StatisticScope::EventListener(listener) => {
+            text.extend(["event-listener[", listener, "]."]);
+            (None, None)
+        }
         StatisticScope::Subnet(subnet) => (Some(subnet), None),
         StatisticScope::Pool(subnet, pool) => (Some(subnet), Some(("pool[", pool))),
         StatisticScope::PrefixPool(subnet, pool) => (Some(subnet), Some(("pd-pool[", pool))),
@@ -109,7 +113,10 @@ mod tests {
                     prefix_pools: vec![pool(9)],
                     ..SubnetCounts::default()
                 };
-                let counts = ServerCounts { server: vec![], subnets: vec![subnet(3), subnet(10)] };
+                let counts = ServerCounts {
+                    subnets: vec![subnet(3), subnet(10)],
+                    ..ServerCounts::default()
+                };
                 statistics.sample(1_795_315_192_262_110 + assigned, &counts);
                 statistics.reset("subnet[3].pool[0].cumulative-assigned-addresses");
             }

@@ -1,5 +1,7 @@
 //! Small server for the commands: leases in a map, a configuration that it uses as it is.
 
+pub(crate) mod host_databases;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -8,10 +10,11 @@ use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook, NoIncludes, parse_dhc
 use dhcp_control::statistics::{LeaseCounts, PoolCounts, ServerCounts, Statistics, SubnetCounts};
 use dhcp_control::{
     ApplyFailure, CleanupStartResult, CommandBackend, CommandExecution, CommandFamily,
-    InterfaceFacts, IpVersion, LeaseAdministration, PutFailure, Selected, Selector, ServerVersion,
-    ServiceState, Status, SubnetFacts, WrittenFile, execute,
+    HostDatabases, InterfaceFacts, IpVersion, LeaseAdministration, PutFailure, Selected, Selector,
+    ServerVersion, ServiceState, Status, SubnetFacts, WrittenFile, execute,
 };
 use dhcp_lease::{ClientKey, Lease, LeaseState, PutMode};
+use host_databases::FakeHostDatabases;
 use serde_json::{Value, json};
 
 /// Time of all commands: 2026-11-22 02:39:52.262110.
@@ -116,6 +119,7 @@ pub(crate) struct Fake<F: CommandFamily> {
     pub reload: Option<ApplyFailure>,
     pub selected: Option<Selected>,
     pub selector: std::cell::RefCell<Option<Selector>>,
+    pub host_databases: FakeHostDatabases,
 }
 
 /// Hook libraries that have commands.
@@ -153,6 +157,7 @@ impl<F: CommandFamily> Fake<F> {
             reload: None,
             selected: None,
             selector: None.into(),
+            host_databases: FakeHostDatabases::default(),
         }
     }
 
@@ -184,6 +189,7 @@ impl<F: CommandFamily> Fake<F> {
     pub(crate) fn run(&mut self, command: &Value) -> Value {
         match execute(command, self) {
             CommandExecution::Answer(answer) => answer.to_json(),
+            CommandExecution::Deferred => panic!("{command} has no answer yet"),
             CommandExecution::Statistics(command) => {
                 let counts = self.counts();
                 self.statistics.sample(self.now.wall_us, &counts);
@@ -304,6 +310,11 @@ impl<F: CommandFamily> CommandBackend for Fake<F> {
         Ok(())
     }
 
+    fn host_databases(&mut self) -> Option<&mut dyn HostDatabases> {
+        let databases = &mut self.host_databases;
+        (databases.count() > 0).then_some(databases as &mut dyn HostDatabases)
+    }
+
     fn reload(&mut self) -> Result<(), ApplyFailure> {
         self.reload.take().map_or(Ok(()), Err)
     }
@@ -381,7 +392,7 @@ impl<F: CommandFamily> CommandBackend for Fake<F> {
     }
 
     fn counts(&self) -> ServerCounts {
-        let mut counts = ServerCounts { server: self.server.clone(), subnets: Vec::new() };
+        let mut counts = ServerCounts { server: self.server.clone(), ..ServerCounts::default() };
         for facts in self.facts() {
             let mut pool = PoolCounts { id: 0, total: 10, leases: LeaseCounts::default() };
             let mut prefixes = PoolCounts { id: 0, total: 256, leases: LeaseCounts::default() };

@@ -12,6 +12,7 @@
 
 #![allow(unreachable_pub, reason = "modules of an example")]
 
+mod events;
 mod lists;
 mod v4;
 mod v6;

@@ -14,6 +14,7 @@ use dhcp_lease::MemoryStore;
 use dhcp_lease::v4::{LeaseTable, V4};
 use dhcp_wire::v4::{Dhcp4Header, Message, MessageType, MessageWriter, option};
 
+use super::events::{CountedEvents, EXCHANGES_PER_TURN};
 use super::lists::{classes, flex_id, list};
 use super::{FeatureServer, MeasuredFeature, START};
 
@@ -42,10 +43,14 @@ struct Dhcp4ClientBehavior {
     /// hardware address.
     hosts: u32,
     hosts_are_mixed: bool,
+    /// True if a listener counts lease events.
+    has_listener: bool,
 }
 
 struct Dhcp4FeatureServer {
     shard: Shard<V4, MemoryStore<V4>>,
+    /// Listener of lease events, if there is one.
+    events: Option<CountedEvents<V4>>,
     manner: Dhcp4ClientBehavior,
     next: u32,
     last: Dhcp4LastReply,
@@ -101,8 +106,9 @@ impl Dhcp4FeatureServer {
         let snapshot =
             Snapshot::compile(&config, |specs, reserved| table.configure(specs, reserved));
         let in_flight = Arc::new(InFlight::new(7, 64));
-        let shard = Shard::new(MemoryStore::new(table), Arc::new(snapshot), in_flight);
-        Self { shard, manner, next: 0, last: Dhcp4LastReply([0; 1500], 0) }
+        let shard = Shard::new(MemoryStore::new(table.clone()), Arc::new(snapshot), in_flight);
+        let events = manner.has_listener.then(|| CountedEvents::new(table));
+        Self { shard, events, manner, next: 0, last: Dhcp4LastReply([0; 1500], 0) }
     }
 
     fn send(&mut self, kind: MessageType, client: u32, options: &[(u8, &[u8])]) {
@@ -156,7 +162,12 @@ impl Dhcp4FeatureServer {
 
 impl FeatureServer for Dhcp4FeatureServer {
     fn exchange(&mut self, count: u32) {
-        for _ in 0..count {
+        for number in 1..=count {
+            if number % EXCHANGES_PER_TURN == 0
+                && let Some(events) = &mut self.events
+            {
+                events.turn();
+            }
             let is_renewal = self.manner.renews && self.next >= RENEWING;
             let client = if is_renewal { self.next % RENEWING } else { self.next };
             self.next += 1;
@@ -178,6 +189,7 @@ impl FeatureServer for Dhcp4FeatureServer {
         }
         let reply = Message::parse(&self.last.0[..self.last.1]).expect("it is sound");
         assert_eq!(reply.message_type(), Some(MessageType::Ack));
+        assert!(self.events.as_ref().is_none_or(|events| events.count() > 0));
     }
 }
 
@@ -227,6 +239,7 @@ const PLAIN: Dhcp4ClientBehavior = Dhcp4ClientBehavior {
     is_direct: false,
     hosts: 0,
     hosts_are_mixed: false,
+    has_listener: false,
 };
 
 /// Returns one of twenty options that hold addresses.
@@ -238,6 +251,7 @@ fn servers(n: u32) -> String {
 }
 
 fn in_one_subnet() -> Vec<FeatureRow> {
+    let counted = Dhcp4ClientBehavior { has_listener: true, ..PLAIN };
     let mixed = Dhcp4ClientBehavior { hosts: 100_000, hosts_are_mixed: true, ..PLAIN };
     let million = Dhcp4ClientBehavior { hosts: 1_000_000, ..PLAIN };
     let renews = Dhcp4ClientBehavior { renews: true, ..PLAIN };
@@ -247,6 +261,7 @@ fn in_one_subnet() -> Vec<FeatureRow> {
     let flex = "\"host-reservation-identifiers\": [ \"flex-id\" ]";
     vec![
         ("plain", Box::new(|| with("")), PLAIN),
+        ("lease events counted", Box::new(|| with("")), counted),
         ("100 empty classes", Box::new(|| with(&classes(100, |_| String::new()))), PLAIN),
         ("100 simple classes", Box::new(move || with(&simple())), PLAIN),
         (

@@ -14,6 +14,7 @@ use dhcp_lease::MemoryStore;
 use dhcp_lease::v6::{LeaseTable, V6};
 use dhcp_wire::v6::{IaKind, MessageType, Packet, RelayWriter, option};
 
+use super::events::{CountedEvents, EXCHANGES_PER_TURN};
 use super::lists::{classes, flex_id, list};
 use super::{FeatureServer, MeasuredFeature, START};
 
@@ -32,10 +33,14 @@ struct Dhcp6ClientBehavior {
     /// Number of clients with a reservation each, by identifiers of all kinds in turn or by DUID.
     hosts: u32,
     hosts_are_mixed: bool,
+    /// True if a listener counts lease events.
+    has_listener: bool,
 }
 
 struct Dhcp6FeatureServer {
     shard: Shard<V6, MemoryStore<V6>>,
+    /// Listener of lease events, if there is one.
+    events: Option<CountedEvents<V6>>,
     manner: Dhcp6ClientBehavior,
     next: u32,
     last: Dhcp6LastReply,
@@ -84,8 +89,9 @@ impl Dhcp6FeatureServer {
             table.configure(specs, reserved)
         });
         let in_flight = Arc::new(InFlight::new(7, 64));
-        let shard = Shard::new(MemoryStore::new(table), Arc::new(snapshot), in_flight);
-        Self { shard, manner, next: 0, last: Dhcp6LastReply([0; 1500], 0) }
+        let shard = Shard::new(MemoryStore::new(table.clone()), Arc::new(snapshot), in_flight);
+        let events = manner.has_listener.then(|| CountedEvents::new(table));
+        Self { shard, events, manner, next: 0, last: Dhcp6LastReply([0; 1500], 0) }
     }
 
     /// Sends a message that requests `address`, if any.
@@ -131,7 +137,12 @@ impl Dhcp6FeatureServer {
 
 impl FeatureServer for Dhcp6FeatureServer {
     fn exchange(&mut self, count: u32) {
-        for _ in 0..count {
+        for number in 1..=count {
+            if number % EXCHANGES_PER_TURN == 0
+                && let Some(events) = &mut self.events
+            {
+                events.turn();
+            }
             let client = if self.manner.renews { self.next % 500 } else { self.next };
             self.next += 1;
             if self.manner.renews && self.next > 500 {
@@ -146,6 +157,7 @@ impl FeatureServer for Dhcp6FeatureServer {
             }
         }
         assert!(self.granted().is_some());
+        assert!(self.events.as_ref().is_none_or(|events| events.count() > 0));
     }
 }
 
@@ -193,6 +205,7 @@ const PLAIN: Dhcp6ClientBehavior = Dhcp6ClientBehavior {
     renews: false,
     hosts: 0,
     hosts_are_mixed: false,
+    has_listener: false,
 };
 
 /// Returns one of twenty options of four bytes.
@@ -205,6 +218,7 @@ fn option_of(n: u32) -> String {
 }
 
 fn in_one_subnet() -> Vec<FeatureRow> {
+    let counted = Dhcp6ClientBehavior { has_listener: true, ..PLAIN };
     let mixed = Dhcp6ClientBehavior { hosts: 100_000, hosts_are_mixed: true, ..PLAIN };
     let million = Dhcp6ClientBehavior { hosts: 1_000_000, ..PLAIN };
     let renews = Dhcp6ClientBehavior { renews: true, ..PLAIN };
@@ -213,6 +227,7 @@ fn in_one_subnet() -> Vec<FeatureRow> {
     let flex = "\"host-reservation-identifiers\": [ \"flex-id\" ]";
     vec![
         ("plain", Box::new(|| with("")), PLAIN),
+        ("lease events counted", Box::new(|| with("")), counted),
         ("100 empty classes", Box::new(|| with(&classes(100, |_| String::new()))), PLAIN),
         ("100 simple classes", Box::new(move || with(&simple())), PLAIN),
         (

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use dhcp_config::expression::TextExpression;
-use dhcp_config::{ClassTest, ClientClass};
+use dhcp_config::{ClassTest, ClientClass, HaRelationship};
 
 use super::compile::Compiler;
 use super::dependence;
 use super::names::{ClassesByOctets, VENDOR_CLASS, spawned_by};
+use super::pair::ScopeClasses;
 use super::pass::EvaluationPass;
 use super::program::{ExpressionProgram, Test, TextId};
 use super::workspace::ExpressionEvaluator;
@@ -29,6 +30,8 @@ pub struct Classes {
     early: EvaluationPass,
     late: EvaluationPass,
     vendor: ClassesByOctets,
+    /// Classes of the scopes of a pair of servers.
+    scopes: ScopeClasses,
 }
 
 /// Class that `client-classes` configures, in compiled form.
@@ -125,7 +128,16 @@ impl Classes {
         let early = EvaluationPass::new(&compiler, &configured, evaluated(false));
         let late = EvaluationPass::new(&compiler, &configured, evaluated(true));
         let program = compiler.finish();
-        Self { program, names, by_name, configured, positions, early, late, vendor }
+        let scopes = ScopeClasses::default();
+        Self { program, names, by_name, configured, positions, early, late, vendor, scopes }
+    }
+
+    /// Puts each message in the class `HA_<name>` of the server of `relationship` whose scope its
+    /// client belongs to, before other classes are evaluated.
+    #[must_use]
+    pub fn with_scopes(mut self, relationship: &HaRelationship) -> Self {
+        self.scopes = ScopeClasses::new(relationship, |name| self.index(name));
+        self
     }
 
     /// Returns the index of the class `name`; `None` when the configuration does not refer to the
@@ -165,9 +177,9 @@ impl Classes {
         self.names.len()
     }
 
-    /// Begins the classification of a message: `set` gets the class `ALL`, the class
-    /// `VENDOR_CLASS_<text>` of the client's vendor, and the configured classes that depend neither
-    /// on `KNOWN` nor on `UNKNOWN`.
+    /// Begins the classification of a message: `set` gets the class of the scope of a pair, the
+    /// class `ALL`, the class `VENDOR_CLASS_<text>` of the client's vendor, and the configured
+    /// classes that depend neither on `KNOWN` nor on `UNKNOWN`.
     pub fn evaluate_early<V: PacketView>(
         &self,
         view: &V,
@@ -178,6 +190,9 @@ impl Classes {
         set.clear();
         if view.has_stored_relay_information() {
             set.insert(Self::STASH_AGENT_OPTIONS);
+        }
+        if let Some(scope) = self.scopes.of_message(view) {
+            set.insert(scope);
         }
         set.insert(Self::ALL);
         if view.is_bootp() {

@@ -17,6 +17,7 @@ mod dependence;
 mod form;
 mod guard;
 mod names;
+mod pair;
 mod pass;
 mod printed;
 mod program;

@@ -1,6 +1,7 @@
 //! View that class expressions have of a DHCPv4 message.
 
 use dhcp_config::expression::{Field4, OptionPath, OptionValueForm, PacketField, Term};
+use dhcp_lease::v4::V4;
 use dhcp_wire::v4::option::{
     RELAY_AGENT_INFORMATION, VENDOR_CLASS_IDENTIFIER,
     VENDOR_IDENTIFYING_VENDOR_CLASS as VENDOR_CLASS,
@@ -12,6 +13,7 @@ use dhcp_wire::v4::{Message, OptionValue};
 use super::PacketView;
 use super::form::convert_to_form;
 use crate::interfaces::InterfaceNames;
+use crate::protocol::Protocol as _;
 use crate::v4::Ingress;
 
 /// DHCPv4 message as received, in the form that class expressions read.
@@ -67,6 +69,10 @@ impl PacketView for PacketView4<'_> {
 
     fn has_stored_relay_information(&self) -> bool {
         !self.stored_relay_information.is_empty()
+    }
+
+    fn balance_hash(&self) -> Option<u8> {
+        V4::pair_client(self.message).and_then(|client| client.hash)
     }
 
     fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool {

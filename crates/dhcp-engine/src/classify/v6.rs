@@ -4,11 +4,13 @@
 use core::net::Ipv6Addr;
 
 use dhcp_config::expression::{Field6, OptionPath, PacketField, Term};
+use dhcp_lease::v6::V6;
 use dhcp_wire::v6::{Dhcp6OptionIterator, Packet, Relay, Tuples, option};
 
 use super::PacketView;
 use super::form::convert_to_form;
 use crate::interfaces::InterfaceNames;
+use crate::protocol::Protocol as _;
 use crate::v6::Ingress;
 
 /// Multicast address to which clients and relay agents send when they know no server (RFC 9915
@@ -83,6 +85,10 @@ impl PacketView for PacketView6<'_> {
             // The parser refuses this term in DHCPv6.
             Term::Field4(_) => false,
         }
+    }
+
+    fn balance_hash(&self) -> Option<u8> {
+        V6::pair_client(self.packet).and_then(|client| client.hash)
     }
 
     fn vendor_class(&self, nth: usize, target: &mut Vec<u8>) -> bool {

@@ -20,6 +20,12 @@ pub trait PacketView {
         false
     }
 
+    /// Returns the hash by which a load balancing pair shares the client (RFC 3074); `None` for a
+    /// message that every server answers.
+    fn balance_hash(&self) -> Option<u8> {
+        None
+    }
+
     /// Appends the text of the `nth` vendor class, counted from 0, that the client sent: the text
     /// of a class `VENDOR_CLASS_<text>`. Returns false, with nothing appended, when there are not
     /// as many.

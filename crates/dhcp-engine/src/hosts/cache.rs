@@ -15,8 +15,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
 use super::{
-    Host, HostIndex, HostKey, HostSource, HostTerms, ReservationOf, ReservationProtocol,
-    ReservationScope,
+    ChangedHosts, Host, HostIndex, HostKey, HostSource, HostTerms, ReservationOf,
+    ReservationProtocol, ReservationScope,
 };
 use crate::classify::Classes;
 use crate::held_messages::HELD_CAPACITY;
@@ -195,6 +195,19 @@ impl<F: ReservationProtocol> HostCache<F> {
         self.now_ns = now.mono_ns;
         self.missed.get_mut().clear();
         self.awaited.set(0);
+        match self.source.as_mut().map(|source| source.take_changed()) {
+            Some(ChangedHosts::Keys(keys)) => keys.iter().for_each(|key| self.forget(key)),
+            Some(ChangedHosts::All) => self.clear(),
+            None => {}
+        }
+    }
+
+    /// Makes the hosts of `key` unknown. An answer to an earlier request for them does not count.
+    fn forget(&mut self, key: &HostKey<F::Address>) {
+        let Some(at) = self.position(BorrowedHostKey::from_key(key)) else { return };
+        if let Some(entry) = self.entries.get_mut(at) {
+            entry.state = HostCacheState::Valid { until_ns: 0 };
+        }
     }
 
     /// Returns true if the current message looked for a key that the cache does not have.

@@ -28,7 +28,7 @@ pub use build::HostsBuilder;
 pub use cache::{CACHE_KEYS_MIN, CacheLimits, CachedHostIndex, HostCache};
 pub use client::{ClientHosts, HostSubnet, Identifiers};
 pub use host_hashes::HostHashes;
-pub use source::{FoundByKey, FoundHost, HostAnswer, HostKey, HostSource};
+pub use source::{ChangedHosts, FoundByKey, FoundHost, HostAnswer, HostKey, HostSource};
 pub use table::{HostHash, Hosts};
 pub use terms::{HostTerms, ReservationOf};
 

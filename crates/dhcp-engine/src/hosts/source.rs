@@ -34,6 +34,15 @@ pub struct HostAnswer<F: ReservationProtocol> {
     pub hosts_by_key: Vec<FoundByKey<F>>,
 }
 
+/// Keys that may lead to other hosts than when they were looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangedHosts<A> {
+    /// These keys and no others; usually there are none.
+    Keys(Vec<HostKey<A>>),
+    /// Possibly every key.
+    All,
+}
+
 /// Source that looks up hosts outside of the configuration while the shard continues.
 pub trait HostSource<F: ReservationProtocol>: Debug + Send {
     /// Requests the hosts of `keys` and returns the number of the batch: 1 for the first, and each
@@ -43,4 +52,11 @@ pub trait HostSource<F: ReservationProtocol>: Debug + Send {
     /// Takes the next answer of the source; `None` when none has come. Answers come in the order of
     /// the batches.
     fn take(&mut self) -> Option<HostAnswer<F>>;
+
+    /// Takes the keys of hosts that have changed since the last call. The shard calls this for
+    /// every message: hosts that a command has changed count for each message that comes after the
+    /// command's answer.
+    fn take_changed(&mut self) -> ChangedHosts<F::Address> {
+        ChangedHosts::Keys(Vec::new())
+    }
 }

@@ -6,7 +6,7 @@ use core::net::Ipv4Addr;
 
 use base::Now;
 use dhcp_lease::contract::text_hash;
-use dhcp_lease::v4::{Action, Facts, LeaseTerms, SlotOccupancy, SlotOwner, SlotView};
+use dhcp_lease::v4::{Action, Facts, SlotOccupancy, SlotOwner, SlotView};
 use dhcp_lease::{INFINITE_LIFETIME_S, Identity, LeaseState};
 
 use super::DropReason;
@@ -53,16 +53,9 @@ impl ProposedAction {
                 let subnet_id = transaction.snapshot.subnet(subnet).id;
                 Action::Hold { deadline_ns, subnet_id }
             }
-            Self::Lease { valid_lifetime_s, location } => Action::Lease(LeaseTerms {
-                valid_lifetime_s,
-                subnet_id: transaction.snapshot.subnet(location.subnet).id,
-                pool_id: location.pool.map_or(0, |pool| transaction.snapshot.pool_terms(pool).id),
-                fqdn_fwd: false,
-                fqdn_rev: false,
-                hostname: transaction.client_facts.name.text(),
-                user_context: transaction.user_context(location.subnet),
-                extra: (),
-            }),
+            Self::Lease { valid_lifetime_s, location } => {
+                Action::Lease(transaction.lease_terms(location, valid_lifetime_s))
+            }
         }
     }
 
@@ -157,15 +150,14 @@ impl LeaseDecider<'_, '_> {
         if let Some((slot, location)) = self.candidate() {
             return self.offer(slot, location);
         }
+        if let Some(epoch) = self.releasing() {
+            return Decision::Wait(epoch);
+        }
         if let Some(claim) = self.claim
             && let Some(slot) = self.slot(claim.address)
+            && (is_own(slot) || self.is_claimable(slot))
         {
-            if is_releasing_own(slot) {
-                return Decision::Wait(slot.row_epoch);
-            }
-            if is_own(slot) || self.is_claimable(slot) {
-                return self.offer(slot, claim.location);
-            }
+            return self.offer(slot, claim.location);
         }
         if let Some((slot, location)) = self.own_slot() {
             return self.offer(slot, location);
@@ -255,6 +247,9 @@ impl LeaseDecider<'_, '_> {
     fn request_any(&self) -> Decision {
         if let Some((slot, location)) = self.candidate() {
             return self.lease(slot, location);
+        }
+        if let Some(epoch) = self.releasing() {
+            return Decision::Wait(epoch);
         }
         if let Some(claim) = self.claim {
             return self.request(claim.address);
@@ -352,6 +347,16 @@ impl LeaseDecider<'_, '_> {
         self.facts.address_slots.iter().flatten().find(|slot| slot.address == address).copied()
     }
 
+    /// Returns the row epoch to wait for when an address that the client could have is being
+    /// released, until the release is durable.
+    fn releasing(&self) -> Option<u64> {
+        let addresses = self.facts.address_slots.iter().flatten();
+        let mut slots = self.facts.client_slots().chain(addresses);
+        slots
+            .find(|slot| is_releasing_own(**slot) && self.location_of(slot.address).is_some())
+            .map(|slot| slot.row_epoch)
+    }
+
     /// Returns the subnet and pool in which the client may have `address`: where the address is
     /// reserved for it, or in a pool.
     fn location_of(&self, address: Ipv4Addr) -> Option<AddressLocation> {
@@ -432,13 +437,13 @@ impl LeaseDecider<'_, '_> {
     ) -> Option<u32> {
         let subnet = self.transaction.snapshot.subnet(location.subnet);
         let user_context = self.transaction.user_context(location.subnet);
-        let name = &self.transaction.client_facts.name;
+        let name = &self.transaction.name;
         let is_same = subnet.id == slot.subnet_id
             && slot.detail.is_same_client
             && name.is_chosen_for(location, slot.address)
             && slot.text.hostname == text_hash(name.stored_text()?)
-            && !slot.text.fqdn_fwd
-            && !slot.text.fqdn_rev
+            && slot.text.fqdn_fwd == name.updates().forward
+            && slot.text.fqdn_rev == name.updates().reverse
             && (user_context.is_empty() || slot.text.user_context == text_hash(user_context));
         if !is_same {
             return None;

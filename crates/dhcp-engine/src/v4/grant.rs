@@ -4,8 +4,8 @@
 use core::net::Ipv4Addr;
 
 use base::Now;
-use dhcp_lease::INFINITE_LIFETIME_S;
-use dhcp_lease::v4::{PoolIndex, SlotView, V4};
+use dhcp_lease::v4::{LeaseTerms, PoolIndex, SlotView, V4};
+use dhcp_lease::{AnsweredLease, INFINITE_LIFETIME_S};
 
 use super::claim::AddressLocation;
 use super::lifetime;
@@ -29,13 +29,13 @@ impl<'m> Transaction<'m> {
     pub(super) fn choose_name(&mut self, location: AddressLocation, address: Ipv4Addr) {
         let reserved = self.host_terms(location.subnet).map_or("", |terms| &*terms.hostname);
         let terms = self.snapshot.names(location.subnet, location.pool);
-        self.client_facts.name.choose(location, address, reserved, terms);
+        self.name.choose(location, address, reserved, terms);
     }
 
     /// Returns the omissions from the client's lease because of a size limit.
     pub(super) fn omissions(&self) -> Omissions {
         let mut omissions = self.client_facts.omissions;
-        self.client_facts.name.note(&mut omissions);
+        self.name.note(&mut omissions);
         omissions
     }
 
@@ -65,6 +65,7 @@ impl<'m> Transaction<'m> {
             kind,
             address: slot.address,
             lifetime_s,
+            written_lifetime_s: lifetime_s,
             location: Some(location),
             is_repeated: false,
         }
@@ -134,19 +135,47 @@ impl<'m> Transaction<'m> {
     /// Returns the terms of the client's host that counts in `subnet`; `None` when the client has
     /// none there.
     pub(super) fn host_terms(&self, subnet: SubnetIndex) -> Option<&'m HostTerms<V4>> {
-        let host = self
-            .client_facts
-            .client_hosts
-            .current(subnet, self.snapshot.subnet(subnet).reservation_modes);
-        self.hosts.terms(host)
+        self.hosts.terms(self.client_facts.current_host(self.snapshot, subnet))
+    }
+
+    /// Returns the client's lease that `reply` repeats or offers without a change of the lease.
+    pub(super) fn answered_lease(&self, reply: &Reply) -> Option<AnsweredLease<'_, V4>> {
+        let location = reply.terms.location?;
+        let writes_nothing = match reply.terms.kind {
+            ReplyKind::Offer => !self.has_planned_lease(),
+            ReplyKind::Ack => reply.terms.is_repeated,
+            ReplyKind::InformAck | ReplyKind::Nak => false,
+        };
+        let terms = self.lease_terms(location, reply.terms.written_lifetime_s);
+        writes_nothing.then_some(AnsweredLease { identity: *self.identity(), terms })
+    }
+
+    /// Returns the terms of a lease for `valid_lifetime_s` in `location`, with the client's name.
+    pub(super) fn lease_terms(
+        &self,
+        location: AddressLocation,
+        valid_lifetime_s: u32,
+    ) -> LeaseTerms<'_> {
+        let snapshot = self.snapshot;
+        LeaseTerms {
+            valid_lifetime_s,
+            subnet_id: snapshot.subnet(location.subnet).id,
+            pool_id: location.pool.map_or(0, |pool| snapshot.pool_terms(pool).id),
+            fqdn_fwd: self.name.updates().forward,
+            fqdn_rev: self.name.updates().reverse,
+            hostname: self.name.text(),
+            user_context: self.user_context(location.subnet),
+            extra: (),
+        }
     }
 
     /// Evaluates the client classes that depend on the subnet and pool of the reply, and chooses
     /// the client's name there.
     pub(super) fn settle(&mut self, reply: &Reply) {
         if let Some(subnet) = reply.subnet() {
-            let pool = reply.terms.location.and_then(|location| location.pool);
-            self.client_facts.settle(self.snapshot, self.hosts, &self.view, subnet, pool);
+            let pool = reply.terms.location.and_then(|location| location.pool).into_iter();
+            let (snapshot, hosts) = (self.snapshot, self.hosts);
+            self.client_facts.settle(snapshot, hosts, &self.view, subnet, Some(subnet), pool);
         }
         if let Some(location) = reply.terms.location {
             self.choose_name(location, reply.terms.address);

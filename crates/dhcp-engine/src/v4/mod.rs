@@ -1,16 +1,18 @@
 //! Service of DHCPv4: snapshot, transaction, reply.
 
-pub mod client_facts;
 pub mod destination;
 pub mod hosts;
+pub mod identifiers;
 pub mod reply;
 pub mod scopes;
 pub mod snapshot;
 pub mod transaction;
 
+mod bulk;
 mod claim;
 mod decide;
 mod grant;
+mod lease_query;
 mod lifetime;
 mod name;
 mod prefetch;
@@ -25,8 +27,8 @@ use dhcp_lease::v4::V4;
 
 pub use crate::reason::DropReason;
 pub use claim::AddressLocation;
-pub use client_facts::{Dhcp4ClientFacts, Dhcp4TransactionScratch, FlexIdValue};
 pub use destination::Destination;
+pub use identifiers::Dhcp4TransactionScratch;
 pub use reply::{Reply, ReplyKind};
 pub use request::{Dhcp4Intent, RequestingClientState};
 pub use snapshot::Snapshot;

@@ -1,6 +1,5 @@
 //! Name of a DHCPv4 client: the content of its options 12 and 81, the name in the reply and the
-//! name in its lease (RFC 4702; Kea reference §5.9). The server does not update DNS, so the answer
-//! to option 81 is always that the server makes no updates.
+//! name in its lease, and the DNS updates for it (RFC 4702; Kea reference §5.9).
 
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -8,9 +7,11 @@ use dhcp_wire::name::read_text;
 use dhcp_wire::v4::{Message, MessageWriter, option};
 
 use super::claim::AddressLocation;
-use crate::client_name::{self, NameTerms};
+use crate::client_name::{self, DnsUpdates, NameTerms};
 use crate::omission::{Omission, Omissions};
 
+/// Flag S of option 81: the server makes the DNS entry from name to address (RFC 4702 §2.1).
+const FLAG_S: u8 = 1;
 /// Flag O of option 81: the server decides otherwise than the client wants (RFC 4702 §2.1).
 const FLAG_O: u8 = 2;
 /// Flag E of option 81: the name is encoded as labels (RFC 4702 §2.1).
@@ -46,12 +47,27 @@ enum CleanedName {
     Whole,
 }
 
-/// Fields of the client's option 81 that the server's option 81 repeats, and the flags of the
-/// latter.
+/// Fields of the client's option 81 that decide about DNS updates, and those that the server's
+/// option 81 repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FqdnAnswerFields {
-    flags: u8,
+struct ReceivedFqdn {
+    /// True if flag S is set: the client wants the server to make the forward entry.
+    requests_entry: bool,
+    /// True if flag N is set: the client wants the server to make no entry.
+    declines_entries: bool,
+    /// Flag E of the client.
+    form: u8,
     codes: [u8; 2],
+}
+
+impl ReceivedFqdn {
+    /// Returns the flags of the reply's option 81 for a server that makes `updates`.
+    fn answer_flags(&self, updates: DnsUpdates) -> u8 {
+        let no_update = if updates.reverse { 0 } else { FLAG_N };
+        let forward = if updates.forward { FLAG_S } else { 0 };
+        let overridden = if updates.forward == self.requests_entry { 0 } else { FLAG_O };
+        no_update | forward | overridden | self.form
+    }
 }
 
 /// Name of the DHCPv4 client whose message is being served. Each shard has one; it grows to the
@@ -66,7 +82,9 @@ pub(super) struct ClientName {
     cleaned_text: String,
     /// Name that the client has in the location chosen last.
     text: String,
-    fqdn: Option<FqdnAnswerFields>,
+    fqdn: Option<ReceivedFqdn>,
+    /// DNS updates for the client's lease in the location chosen last.
+    updates: DnsUpdates,
     /// True if the reply has an option for the client's name (12 or 81).
     is_answered: bool,
     /// True if the name is generated from the address that the client gets.
@@ -85,6 +103,7 @@ impl ClientName {
         self.omission = None;
         self.chosen_for = None;
         self.fqdn = None;
+        self.updates = DnsUpdates::default();
         self.source = if message.client_fqdn().is_some() {
             self.read_fqdn(message)
         } else if message.host_name().is_some() {
@@ -96,9 +115,12 @@ impl ClientName {
 
     fn read_fqdn(&mut self, message: &Message<'_>) -> ClientNameSource {
         let Some(fqdn) = message.client_fqdn() else { return ClientNameSource::Nothing };
-        let overridden = if fqdn.requests_entry() { FLAG_O } else { 0 };
-        let form = if fqdn.is_in_labels() { FLAG_E } else { 0 };
-        self.fqdn = Some(FqdnAnswerFields { flags: FLAG_N | overridden | form, codes: fqdn.codes });
+        self.fqdn = Some(ReceivedFqdn {
+            requests_entry: fqdn.requests_entry(),
+            declines_entries: fqdn.declines_entries(),
+            form: if fqdn.is_in_labels() { FLAG_E } else { 0 },
+            codes: fqdn.codes,
+        });
         let raw = &mut self.raw;
         if !fqdn.read_name(|octet| raw.push(octet.to_ascii_lowercase())) {
             return ClientNameSource::Nonsense;
@@ -213,6 +235,17 @@ impl ClientName {
         if ends_in_dot {
             self.text.make_ascii_lowercase();
         }
+        self.updates = match &self.fqdn {
+            _ if !self.is_answered || self.text.is_empty() => DnsUpdates::default(),
+            Some(fqdn) => terms.updates.decide(fqdn.requests_entry, fqdn.declines_entries),
+            None => terms.updates.decide_without_fqdn(),
+        };
+    }
+
+    /// Returns the DNS updates for the client's lease in the location of the last
+    /// [`Self::choose`].
+    pub(super) const fn updates(&self) -> DnsUpdates {
+        self.updates
     }
 
     fn complete(&mut self, terms: &NameTerms, ends_in_dot: bool) {
@@ -269,10 +302,11 @@ impl ClientName {
         if !self.is_answered || self.text.is_empty() {
             return None;
         }
-        let Some(FqdnAnswerFields { flags, codes: [first, second] }) = self.fqdn else {
+        let Some(fqdn) = &self.fqdn else {
             writer.option(option::HOST_NAME, self.text.as_bytes());
             return Some(option::HOST_NAME);
         };
+        let (flags, [first, second]) = (fqdn.answer_flags(self.updates), fqdn.codes);
         let mut octets = [0; 3 + 255];
         octets[..3].copy_from_slice(&[flags, first, second]);
         let mut len = 3;

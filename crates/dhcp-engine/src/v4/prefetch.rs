@@ -7,8 +7,7 @@ use dhcp_lease::{ExpectedSlot, HardwareAddress, Identity, LeaseStore};
 use dhcp_wire::v4::{Message, MessageType, relay};
 
 use super::request::client_id;
-use super::{Ingress, Snapshot, client_facts};
-use crate::hosts::{HostHashes, Identifiers};
+use super::{Ingress, Snapshot, identifiers};
 use crate::prefixes::SubnetIndex;
 use crate::protocol::LookupGuess;
 
@@ -23,7 +22,8 @@ pub(super) fn prefetch_message<S: LeaseStore<V4>>(
 ) -> LookupGuess {
     let hardware = HardwareAddress::new(message.htype(), message.chaddr());
     let client_id = client_id(message).ok().flatten();
-    let identity = Identity { hardware, client_id, match_client_id: true };
+    let identity =
+        Identity { hardware, client_id, match_client_id: true, hardware_only_subnets: &[] };
     let used = Some(message.ciaddr()).filter(|address| !address.is_unspecified());
     let requested_address = message.requested_address().or(used);
     store.prefetch_message(
@@ -33,20 +33,14 @@ pub(super) fn prefetch_message<S: LeaseStore<V4>>(
     );
     let takes_any =
         requested_address.is_none() && message.message_type() == Some(MessageType::Discover);
-    let has_hosts = !snapshot.hosts.is_empty();
-    let subnet =
-        if has_hosts || takes_any { likely_subnet(snapshot, message, ingress) } else { None };
-    let Some(subnet) = subnet else { return LookupGuess::default() };
-    let host_hashes = has_hosts.then(|| {
-        let identifiers = Identifiers::new(&snapshot.host_identifiers, |kind| {
-            client_facts::octets_of(kind, message, || message.relay_agent_information(), client_id)
-        });
-        let terms = snapshot.subnet(subnet);
-        HostHashes::new(&snapshot.hosts, terms.id, terms.reservation_modes, &identifiers)
-    });
-    let first = snapshot.preference.first(subnet);
-    let pool = if takes_any { snapshot.pool_order(first).first().copied() } else { None };
-    LookupGuess { host_hashes, pool }
+    LookupGuess::new(
+        snapshot,
+        takes_any,
+        || likely_subnet(snapshot, message, ingress),
+        |kind| {
+            identifiers::octets_of(kind, message, || message.relay_agent_information(), client_id)
+        },
+    )
 }
 
 /// Returns the subnet that a message belongs to unless classes or names of interfaces decide

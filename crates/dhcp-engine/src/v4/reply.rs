@@ -103,6 +103,8 @@ pub struct ReplyTerms {
     pub address: Ipv4Addr,
     /// Lifetime of the granted lease, in seconds.
     pub lifetime_s: u32,
+    /// Lifetime that the lease has if it is written now, in seconds.
+    pub written_lifetime_s: u32,
     /// Pool and subnet of the granted address.
     pub location: Option<AddressLocation>,
     /// True if the reply repeats the lease instead of renewing it (`cache-threshold`), so that
@@ -118,6 +120,7 @@ impl ReplyTerms {
             kind,
             address: Ipv4Addr::UNSPECIFIED,
             lifetime_s: 0,
+            written_lifetime_s: 0,
             location: None,
             is_repeated: false,
         }
@@ -292,7 +295,7 @@ impl Reply {
             }
             writer.option(option::SUBNET_MASK, &terms.own.mask.octets());
             withheld.insert(u16::from(option::SUBNET_MASK));
-            let name = &transaction.client_facts.name;
+            let name = &transaction.name;
             let takes_name =
                 fit == OversizeTreatment::All || writer.takes(option::CLIENT_FQDN, name.len_max());
             if takes_name && let Some(code) = name.put(writer) {

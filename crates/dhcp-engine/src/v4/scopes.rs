@@ -3,15 +3,12 @@
 use base::AddressBits as _;
 use core::net::Ipv4Addr;
 
-use dhcp_config::Hook;
 use dhcp_config::v4::{ClientClass4, Dhcp4, Lifetime};
-use dhcp_lease::v4::{PoolSpec, V4};
+use dhcp_lease::v4::PoolSpec;
 
 use super::hosts::BootTerms;
-use crate::classify::{Classes, StringProgram};
-use crate::hosts::{HostTerms, Hosts, ReservationScope};
+use crate::classify::Classes;
 use crate::options::ScopeOptions;
-use crate::scope_terms::referred_class_names;
 
 /// Terms that a DHCPv4 client class sets for its members, compiled.
 #[derive(Debug)]
@@ -43,50 +40,6 @@ impl CompiledClassTerms4 {
             },
         }
     }
-}
-
-/// Returns the compiled client classes of `config`.
-pub(super) fn classes_of(config: &Dhcp4) -> Classes {
-    let of_networks = config
-        .networks
-        .iter()
-        .flat_map(|network| referred_class_names(&network.guards, &network.options));
-    let of_subnets = config
-        .subnets
-        .iter()
-        .flat_map(|subnet| referred_class_names(&subnet.guards, &subnet.options));
-    let pools = config.subnets.iter().flat_map(|subnet| &subnet.pools);
-    let of_pools = pools.flat_map(|pool| referred_class_names(&pool.guards, &pool.options));
-    let hosts = config.subnets.iter().flat_map(|subnet| &subnet.reservations);
-    let of_hosts = hosts.chain(&config.reservations).map(|host| &host.options);
-    let of_classes = config.client_classes.iter().map(|class| &class.options);
-    let tags = of_classes
-        .chain(of_hosts)
-        .chain([&config.options])
-        .flatten()
-        .flat_map(|option| &option.client_classes)
-        .map(String::as_str);
-    let names = of_networks.chain(of_subnets).chain(of_pools).chain(tags);
-    Classes::compile(&config.client_classes, names)
-}
-
-/// Returns the compiled expression that makes the identifiers of Kea's flex-id hook
-/// (`identifier-expression`), when the hook is active.
-pub(super) fn flex_id_of(config: &Dhcp4, classes: &Classes) -> Option<StringProgram> {
-    if !config.global.hooks.contains(&Hook::FlexId) {
-        return None;
-    }
-    config.global.flex_id.expression.as_ref().map(|text| StringProgram::compile(text, classes))
-}
-
-/// Returns the tables of the hosts that `config` reserves for.
-pub(super) fn hosts_of(config: &Dhcp4, classes: &Classes) -> Hosts<V4, HostTerms<V4>> {
-    let in_subnets = config
-        .subnets
-        .iter()
-        .map(|subnet| (ReservationScope::Subnet(subnet.id), subnet.reservations.as_slice()));
-    let global = [(ReservationScope::Global, config.reservations.as_slice())];
-    Hosts::<V4, _>::compile(global.into_iter().chain(in_subnets), classes)
 }
 
 /// Returns the addresses that clients only get by naming them: those reserved for a client, those

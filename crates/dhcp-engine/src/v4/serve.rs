@@ -1,16 +1,22 @@
 //! Implementation of [`Protocol`] for DHCPv4, as a shard serves it.
 
+use core::net::Ipv4Addr;
+
 use base::{Now, Prefetch};
-use dhcp_lease::LeaseStore;
 use dhcp_lease::v4::V4;
+use dhcp_lease::{Answer, LeaseStore, RecordedIngress};
 use dhcp_wire::v4::{Malformed, Message, MessageType};
 
 use super::reply::ReplyKind;
 use super::request::client_id;
-use super::{Destination, Dhcp4TransactionScratch, Ingress, Snapshot, Transaction, prefetch};
+use super::{
+    Destination, Dhcp4TransactionScratch, Ingress, Snapshot, Transaction, lease_query, prefetch,
+};
+use crate::balance::balance_hash;
 use crate::classify::PacketView4;
 use crate::hosts::HostBook;
 use crate::in_flight::{ClientKeys, InFlight};
+use crate::pair_filter::PairClient;
 use crate::protocol::{LookupGuess, Protocol, ServeContext, WrittenReply, names};
 use crate::reason::DropReason;
 use crate::statistic::{self, DropStatistic, StatisticEvent};
@@ -40,13 +46,29 @@ impl Protocol for V4 {
     const REPLY_LEN_MAX: usize = 1472;
     const RECEIVED: &'static [&'static str] =
         names!(RECEIVED_TYPES, RECEIVED_TYPES.len() + 1, "other");
-    const SENT: &'static [&'static str] = &["OFFER", "ACK", "ACK (inform)", "NAK"];
+    const SENT: &'static [&'static str] =
+        &["OFFER", "ACK", "ACK (inform)", "NAK", "LEASEACTIVE", "LEASEUNASSIGNED", "LEASEUNKNOWN"];
     const RECEIVED_STATISTICS: &'static [&'static str] = &[
-        "discover", "offer", "request", "ack", "nak", "release", "decline", "inform",
-        // Kea counts lease queries only when its hook answers them.
-        "unknown", "unknown",
+        "discover",
+        "offer",
+        "request",
+        "ack",
+        "nak",
+        "release",
+        "decline",
+        "inform",
+        "lease-query",
+        "unknown",
     ];
-    const SENT_STATISTICS: &'static [&'static str] = &["offer", "ack", "ack", "nak"];
+    const SENT_STATISTICS: &'static [&'static str] = &[
+        "offer",
+        "ack",
+        "ack",
+        "nak",
+        "lease-query-response-active",
+        "lease-query-response-unassigned",
+        "lease-query-response-unknown",
+    ];
     const PACKETS: &'static str = "pkt4";
     const EVENTS: [&'static str; StatisticEvent::COUNT] = [
         "v4-allocation-fail",
@@ -61,6 +83,30 @@ impl Protocol for V4 {
     const MALFORMED: &'static [&'static str] = names!(Malformed::ALL, Malformed::ALL.len(), "");
     const REFUSALS: &'static [&'static str] = &[];
 
+    fn recorded_ingress(ingress: Ingress) -> RecordedIngress {
+        RecordedIngress {
+            source: ingress.source.into(),
+            local: ingress.local.into(),
+            interface: ingress.interface,
+            is_multicast: ingress.is_broadcast,
+            mac: ingress.mac,
+        }
+    }
+
+    fn answer_without_lease(
+        message: &Message<'_>,
+        outcome: Result<&WrittenReply<Destination>, NoReply>,
+    ) -> Option<Ipv4Addr> {
+        let is_answered = match message.message_type()? {
+            MessageType::Request => outcome.is_ok(),
+            MessageType::Decline | MessageType::Release => {
+                outcome.is_err_and(|none| none == DropReason::NotTheClientsLease.into())
+            }
+            _ => false,
+        };
+        is_answered.then_some(Ipv4Addr::UNSPECIFIED)
+    }
+
     fn parse<'m>(snapshot: &Snapshot, octets: &'m [u8]) -> Result<Message<'m>, usize> {
         Message::parse_as(octets, snapshot.parsing).map_err(Malformed::index)
     }
@@ -72,8 +118,12 @@ impl Protocol for V4 {
         (DropStatistic::ParseFailed, None)
     }
 
-    fn received_index(message: &Message<'_>) -> usize {
+    fn received_index(snapshot: &Snapshot, message: &Message<'_>) -> usize {
         let kind = message.message_type();
+        // As in Kea, whose hook library counts them.
+        if kind == Some(MessageType::LeaseQuery) && snapshot.own.lease_query.is_none() {
+            return RECEIVED_TYPES.len();
+        }
         RECEIVED_TYPES
             .iter()
             .position(|&counted| Some(counted) == kind)
@@ -84,11 +134,41 @@ impl Protocol for V4 {
         message.message_type() == Some(MessageType::Discover)
     }
 
+    fn pair_client<'m>(message: &Self::Message<'m>) -> Option<PairClient<'m>> {
+        let is_of_pair = matches!(
+            message.message_type(),
+            Some(
+                MessageType::Discover
+                    | MessageType::Request
+                    | MessageType::Decline
+                    | MessageType::Release
+                    | MessageType::Inform
+            )
+        );
+        if !is_of_pair {
+            return None;
+        }
+        // Some clients send the bytes of `secs` in the wrong order; as Kea, the server recognizes
+        // this by a low byte of zero.
+        let secs = message.secs();
+        let secs = if secs > 0xff && secs & 0xff == 0 { secs.swap_bytes() } else { secs };
+        let id = message.client_id().filter(|id| !id.is_empty());
+        let octets = id.and_then(|id| id.as_slice()).unwrap_or_default();
+        let chaddr = message.chaddr();
+        let hash = match id {
+            Some(id) if octets.is_empty() => Some(balance_hash(&id.octets().collect::<Vec<u8>>())),
+            Some(_) => Some(balance_hash(octets)),
+            None => (!chaddr.is_empty()).then(|| balance_hash(chaddr)),
+        };
+        let elapsed_ms = u64::from(secs) * 1_000;
+        Some(PairClient { identifiers: [chaddr, octets], hash, elapsed_ms })
+    }
+
     fn client(
         in_flight: &InFlight,
         message: &Message<'_>,
     ) -> Result<Option<ClientKeys>, DropReason> {
-        if message.message_type() == Some(MessageType::Inform) {
+        if matches!(message.message_type(), Some(MessageType::Inform | MessageType::LeaseQuery)) {
             return Ok(None);
         }
         Ok(Some(in_flight.keys(message.chaddr(), client_id(message)?)))
@@ -113,13 +193,18 @@ impl Protocol for V4 {
     ) -> Result<WrittenReply<Self::Destination>, NoReply> {
         let ServeContext { store, work, buffer, counters, subnet_events, interfaces, hosts } =
             context;
+        if let Some(terms) = &snapshot.own.lease_query
+            && message.message_type() == Some(MessageType::LeaseQuery)
+        {
+            return lease_query::serve(now, snapshot, terms, message, ingress, store, buffer);
+        }
         let hosts = HostBook::new(&snapshot.hosts, hosts);
         let count = |event, subnet| counters.events().count(event, subnet_events, subnet);
         let stored_relay_information =
             work.stored_relay_information.recover(now, snapshot, message, store);
         let view = PacketView4 { message, ingress: &ingress, interfaces, stored_relay_information };
-        let (client_facts, flex) = (&mut work.client_facts, &mut work.flex);
-        let begun = Transaction::begin(snapshot, hosts, view, client_facts, flex);
+        let (client_facts, name) = (&mut work.client_facts, &mut work.name);
+        let begun = Transaction::begin(snapshot, hosts, view, client_facts, name, &mut work.flex);
         if hosts.has_missed() {
             return Err(NoReply::AwaitHosts);
         }
@@ -147,6 +232,13 @@ impl Protocol for V4 {
         }
         transaction.settle(&reply);
         counters.count_omitted(transaction.omissions());
+        if store.is_recording_answers()
+            && let Some(lease) = transaction.answered_lease(&reply)
+        {
+            let (address, row_epoch) = (reply.terms.address, reply.gate_epoch);
+            let row_epoch = row_epoch.max(store.settled_epoch());
+            store.record_answer(now, &Answer { address, lease: Some(lease), row_epoch });
+        }
         Ok(WrittenReply {
             len: reply.emit(&transaction, buffer, counters)?,
             destination: Destination::for_reply(message, ingress, &reply.terms),

@@ -7,7 +7,7 @@ use dhcp_lease::{HardwareAddress, Identity, LeaseStore};
 use dhcp_wire::v4::{Message, MessageType, OptionValue, relay};
 
 use super::Snapshot;
-use crate::json_text;
+use crate::{json_text, stored_relay};
 
 /// Relay agent information that was read from a client's lease. Each shard has one; it grows to the
 /// longest and then allocates nothing.
@@ -39,6 +39,7 @@ impl StoredRelayInformation {
             hardware: HardwareAddress::new(message.htype(), message.chaddr()),
             client_id: client_id.and_then(|id| id.as_slice()),
             match_client_id: true,
+            hardware_only_subnets: &[],
         };
         if !store.user_context(now, message.ciaddr(), &identity, &mut self.context)
             || read(&self.context, &mut self.octets).is_none()
@@ -59,18 +60,13 @@ fn is_renewed_directly(message: &Message<'_>) -> bool {
 /// Appends to `target` the relay agent's sub-options in the user context of a lease; `None` when it
 /// has none. Older versions of Kea have the sub-options in the place where newer ones have a JSON
 /// object.
-fn read(context: &str, target: &mut Vec<u8>) -> Option<()> {
+pub(super) fn read(context: &str, target: &mut Vec<u8>) -> Option<()> {
     let stored_text = json_text::member(json_text::member(context, "ISC")?, "relay-agent-info")?;
     let text = json_text::member(stored_text, "sub-options").unwrap_or(stored_text);
     let text = json_text::string(text)?;
-    let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
-    let (pairs, rest) = digits.as_chunks::<2>();
-    for &pair in pairs {
-        let [high, low] = pair.map(|digit| char::from(digit).to_digit(16));
-        target.push((high? << 4 | low?) as u8);
-    }
+    stored_relay::read_octets(text, target)?;
     let has_any = relay::SubOptions::new(OptionValue::from_slice(target)).next().is_some();
-    (rest.is_empty() && has_any).then_some(())
+    has_any.then_some(())
 }
 
 #[cfg(test)]

@@ -14,12 +14,13 @@ use dhcp_lease::v4::{
 use dhcp_lease::{HardwareAddress, Identity};
 use dhcp_wire::v4::{Message, option};
 
-use super::client_facts::{self, Dhcp4ClientFacts, FlexIdValue};
 use super::decide::{self, Decision, DecisionWithConflict, ProposedAction};
+use super::name::ClientName;
 use super::reply::{Reply, ReplyKind, ReplyTerms};
 use super::request::{self, Dhcp4Intent, RequestingClientState};
-use super::{DropReason, Ingress, Snapshot, relay_info, select};
+use super::{DropReason, Ingress, Snapshot, identifiers, relay_info, select};
 use crate::classify::{ClassSet, Classes, PacketView4};
+use crate::client_facts::{ClientFacts, FlexIdValue};
 use crate::hosts::{HostBook, Identifiers};
 use crate::links::PoolLocation;
 use crate::omission::{Omission, clear_if_too_long};
@@ -43,8 +44,10 @@ pub struct Transaction<'m> {
     pub(super) hosts: HostBook<'m, V4>,
     /// Message, and the address and interface at which it was received.
     pub(super) view: PacketView4<'m>,
-    /// Classes, reservations and names of the client, in memory that the owner reuses.
-    pub(super) client_facts: &'m mut Dhcp4ClientFacts,
+    /// Classes and reservations of the client, in memory that the owner reuses.
+    pub(super) client_facts: &'m mut ClientFacts,
+    /// Name of the client in the reply and in the lease.
+    pub(super) name: &'m mut ClientName,
     /// Identifiers by which the client's hosts with reservations are found.
     pub(super) identifiers: Identifiers<'m>,
     /// Intent that the message expresses.
@@ -92,27 +95,41 @@ struct PlannedChanges {
     gives_up: Option<SlotView>,
 }
 
-/// Returns true if any subnet of the link that is open to the client has `match-client-id` true: as
-/// in Kea, client identifiers identify clients in all subnets of the link then.
-fn counts_client_ids(snapshot: &Snapshot, subnet: SubnetIndex, classes: &ClassSet) -> bool {
-    let mut link = snapshot.link_subnets(subnet).iter();
-    link.any(|&at| snapshot.subnet(at).own.match_client_id && snapshot.admits(at, classes))
+/// Returns the identity of a client as it counts on the link of the subnet `at`. As in Kea,
+/// client identifiers identify clients on a link if any of its subnets that is open to the client
+/// has `match-client-id` true, but for leases of subnets that have it false.
+fn identity_on_link<'m>(
+    snapshot: &'m Snapshot,
+    at: Option<SubnetIndex>,
+    classes: &ClassSet,
+    hardware: HardwareAddress,
+    client_id: Option<&'m [u8]>,
+) -> Identity<'m> {
+    let full = Identity { hardware, client_id, match_client_id: true, hardware_only_subnets: &[] };
+    let Some(at) = at else { return full };
+    let mut link = snapshot.link_subnets(at).iter();
+    if link.any(|&at| snapshot.subnet(at).own.match_client_id && snapshot.admits(at, classes)) {
+        Identity { hardware_only_subnets: &snapshot.subnet(at).own.hardware_only_on_link, ..full }
+    } else {
+        Identity { client_id: None, match_client_id: false, ..full }
+    }
 }
 
 impl<'m> Transaction<'m> {
     /// Begins the transaction of the DHCPv4 message in `view`: finds its intent, the identity,
-    /// classes and hosts of its client, and its subnet. `client_facts` and `flex` are filled anew.
-    /// When hosts that it needs are not looked up yet ([`HostBook::has_missed`]), the caller must
-    /// discard the result, also an error.
+    /// classes and hosts of its client, and its subnet. `client_facts`, `name` and `flex` are
+    /// filled anew. When hosts that it needs are not looked up yet ([`HostBook::has_missed`]), the
+    /// caller must discard the result, also an error.
     ///
     /// # Errors
     ///
     /// The reason why the message is dropped at once.
-    pub fn begin(
+    pub(super) fn begin(
         snapshot: &'m Snapshot,
         hosts: HostBook<'m, V4>,
         view: PacketView4<'m>,
-        client_facts: &'m mut Dhcp4ClientFacts,
+        client_facts: &'m mut ClientFacts,
+        name: &'m mut ClientName,
         flex: &'m mut FlexIdValue,
     ) -> Result<Self, DropReason> {
         let (message, ingress) = (view.message, *view.ingress);
@@ -122,15 +139,14 @@ impl<'m> Transaction<'m> {
         }
         let intent = Dhcp4Intent::from_message(snapshot, message, ingress, server_id)?;
         let hardware = HardwareAddress::new(message.htype(), message.chaddr());
+        name.begin(message);
         client_facts.begin(snapshot, &view)?;
-        flex.evaluate(snapshot, &view, &client_facts.classes);
-        let flex = &*flex;
-        let client_id =
-            flex.client_id()?.map_or_else(|| request::client_id(message), |id| Ok(Some(id)))?;
+        let flex = identifiers::evaluate_flex_id(snapshot, &view, &client_facts.classes, flex);
+        let client_id = identifiers::client_id(message, flex)?;
         if hardware.is_empty() && client_id.is_none() {
             return Err(DropReason::NoIdentity);
         }
-        let identifiers = client_facts::identifiers(snapshot, &view, client_id, flex);
+        let identifiers = identifiers::identifiers(snapshot, &view, client_id, flex);
         client_facts.find_early(snapshot, hosts, &view, &identifiers)?;
         let admits = |subnet| snapshot.admits(subnet, &client_facts.classes);
         let subnet = select::subnet(snapshot, &view, admits);
@@ -150,18 +166,18 @@ impl<'m> Transaction<'m> {
         if !is_placeless {
             client_facts.locate(snapshot, hosts, &view, subnet, &identifiers)?;
         }
-        let match_client_id =
-            subnet.is_none_or(|subnet| counts_client_ids(snapshot, subnet, &client_facts.classes));
-        let client_id = if match_client_id { client_id } else { None };
+        let identity =
+            identity_on_link(snapshot, subnet, &client_facts.classes, hardware, client_id);
         let is_open = subnet.is_none_or(|subnet| snapshot.is_open(subnet));
         let mut transaction = Self {
             snapshot,
             hosts,
             view,
             client_facts,
+            name,
             identifiers,
             intent,
-            identity: Identity { hardware, client_id, match_client_id },
+            identity,
             subnet,
             is_open,
             first_subnet: 0,
@@ -348,8 +364,16 @@ impl<'m> Transaction<'m> {
                 self.planned = Some(PlannedChanges { change_of, action, gives_up });
                 TransactionStep::Commit
             }
-            other => self.finish(other),
+            other => {
+                self.planned = None;
+                self.finish(other)
+            }
         }
+    }
+
+    /// Returns true if the last commit wrote the client's lease.
+    pub(super) const fn has_planned_lease(&self) -> bool {
+        matches!(self.planned, Some(PlannedChanges { action: ProposedAction::Lease { .. }, .. }))
     }
 
     /// Continues after no pool had a free address: only further reservations of the client are

@@ -48,8 +48,9 @@ pub struct MessageAssociation<'m> {
     pub(super) has_candidate_conflict: bool,
     /// Slot (address or prefix) that the identity association will get, with its location.
     pub(super) chosen: Option<(SlotView, ResourceLocation)>,
-    /// True if the identity association's lease is repeated instead of renewed (`cache-threshold`).
-    pub(super) is_repeated: bool,
+    /// Grant that a renewal would make, if the identity association's lease is repeated instead of
+    /// renewed (`cache-threshold`).
+    pub(super) repeated: Option<Grant>,
     /// Subnet in which the search for the association began, and true if any pool was open to it;
     /// set when the association got nothing from pools.
     pub(super) failed_search: Option<(SubnetIndex, bool)>,
@@ -272,7 +273,7 @@ impl<'m> MessageAssociation<'m> {
             claims: 0,
             has_candidate_conflict: false,
             chosen: None,
-            is_repeated: false,
+            repeated: None,
             failed_search: None,
             withdrawn: [None; WITHDRAWN_MAX],
             result: AssociationResult::Status(none_available(ia.kind)),

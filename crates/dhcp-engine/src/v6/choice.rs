@@ -4,10 +4,10 @@
 use base::Now;
 use dhcp_lease::v6::{Facts, Resource, ResourceKind, SlotOccupancy, SlotOwner, SlotView};
 
-use super::Transaction;
 use super::association::{MessageAssociation, ResourceLocation};
-use super::client::Buffers;
+use super::{Dhcp6Intent, Transaction};
 use crate::hosts::ReservationScope;
+use crate::links::PoolLocation;
 use crate::prefixes::SubnetIndex;
 use crate::transaction::CandidateRequest;
 
@@ -42,7 +42,7 @@ impl Choice<'_, '_> {
             if slot.is_overlapped || self.transaction.is_chosen_before(self.at, slot.address) {
                 return None;
             }
-            let location = self.transaction.location_of(slot.address)?;
+            let location = self.location_of(slot)?;
             let rank = self.rank(slot, location, is_candidate)?;
             let key = (rank, self.order(slot, location), slot.address);
             if best_key.is_none_or(|best_key| key < best_key) {
@@ -57,6 +57,25 @@ impl Choice<'_, '_> {
             consider(slot, false);
         }
         best
+    }
+
+    /// Returns the subnet and pool of a slot that the client could have. It keeps its running lease
+    /// of a prefix in a pool that now delegates another length: only new leases have that length.
+    fn location_of(&self, slot: &SlotView) -> Option<ResourceLocation> {
+        let transaction = self.transaction;
+        let location = transaction.location_of(slot.address);
+        if location.is_some() || !self.is_running(slot) {
+            return location;
+        }
+        let pool = transaction.snapshot.pool_around(transaction.client.subnet?, slot.address)?;
+        transaction.pool_location(pool, slot.address)
+    }
+
+    /// Returns true if `slot` is the client's lease and has not ended.
+    fn is_running(&self, slot: &SlotView) -> bool {
+        slot.occupancy == SlotOccupancy::Leased
+            && slot.owner == SlotOwner::Requester
+            && !slot.is_available(self.now)
     }
 
     /// Returns the order of `slot` among slots of equal rank: reserved ones in the subnet where
@@ -84,7 +103,7 @@ impl Choice<'_, '_> {
                 && further.any(|other| other == slot.address)
         };
         let is_available = slot.is_available(self.now);
-        let is_running = slot.occupancy == SlotOccupancy::Leased && is_mine && !is_available;
+        let is_running = self.is_running(slot);
         match slot.occupancy {
             _ if is_candidate => Some(0),
             SlotOccupancy::Leased if is_running && location.is_reserved => Some(1),
@@ -132,7 +151,17 @@ impl Transaction<'_> {
             return Some(location);
         }
         let pool_location = self.snapshot.find_pool(self.client.subnet?, resource)?;
-        let is_open = self.snapshot.admits_to_pool(pool_location.pool, self.buffers.classes);
+        self.pool_location(pool_location, resource)
+    }
+
+    /// Returns the subnet and pool of `resource`, which is in the pool at `pool_location`; `None`
+    /// when the pool is not open to the client, or the resource is reserved for another one.
+    fn pool_location(
+        &self,
+        pool_location: PoolLocation,
+        resource: Resource,
+    ) -> Option<ResourceLocation> {
+        let is_open = self.snapshot.admits_to_pool(pool_location.pool, &self.client_facts.classes);
         let location = ResourceLocation {
             subnet: pool_location.subnet,
             pool: Some(pool_location.pool),
@@ -167,14 +196,13 @@ impl Transaction<'_> {
     /// no other client may have the addresses and prefixes of the others.
     pub(super) fn further_reserved(&self, kind: ResourceKind) -> impl Iterator<Item = Resource> {
         let client = &self.client;
-        let reserved_resources =
-            client.client_hosts.in_subnets().flat_map(move |(subnet, first)| {
-                let scope = ReservationScope::Subnet(self.snapshot.subnet(subnet).id);
-                let all = client.identifiers.find_all(client.hosts, scope);
-                let further = all.filter(move |&host| host != first);
-                further
-                    .flat_map(|host| client.hosts.get(host).reserved.iter().map(|one| one.resource))
-            });
+        let in_subnets = self.client_facts.client_hosts.in_subnets();
+        let reserved_resources = in_subnets.flat_map(move |(subnet, first)| {
+            let scope = ReservationScope::Subnet(self.snapshot.subnet(subnet).id);
+            let all = client.identifiers.find_all(client.hosts, scope);
+            let further = all.filter(move |&host| host != first);
+            further.flat_map(|host| client.hosts.get(host).reserved.iter().map(|one| one.resource))
+        });
         reserved_resources
             .filter(move |resource| resource.kind == kind && self.location_of(*resource).is_some())
     }
@@ -182,7 +210,7 @@ impl Transaction<'_> {
     /// Returns the subnet and pool of an address or prefix that is reserved for the client, in its
     /// link or globally.
     fn reserved_location(&self, resource: Resource) -> Option<ResourceLocation> {
-        if self.client.client_hosts.is_empty() {
+        if self.client_facts.client_hosts.is_empty() {
             return None;
         }
         let selected = self.client.subnet?;
@@ -191,16 +219,16 @@ impl Transaction<'_> {
         let location = |subnet| ResourceLocation { subnet, pool, is_reserved: true };
         let has =
             |host| self.client.hosts.get(host).addresses().any(|reserved| reserved == resource);
-        for (subnet, host) in self.client.client_hosts.in_subnets() {
+        for (subnet, host) in self.client_facts.client_hosts.in_subnets() {
             let is_ignored =
                 snapshot.subnet(subnet).reservation_modes.out_of_pool && pool.is_some();
-            let is_open = snapshot.admits(subnet, self.buffers.classes);
+            let is_open = snapshot.admits(subnet, &self.client_facts.classes);
             if is_open && !is_ignored && has(host) {
                 return Some(location(subnet));
             }
         }
         let modes = snapshot.subnet(selected).reservation_modes;
-        self.client.client_hosts.global().filter(|&host| modes.global && has(host))?;
+        self.client_facts.client_hosts.global().filter(|&host| modes.global && has(host))?;
         match resource.kind {
             ResourceKind::Address => {
                 snapshot.subnet_on_link(selected, resource.address).map(location)
@@ -213,14 +241,14 @@ impl Transaction<'_> {
     /// global ones.
     pub(super) fn reserved(&self) -> impl Iterator<Item = Resource> + Clone {
         let snapshot = self.snapshot;
-        let client = &self.client;
+        let (client, hosts) = (&self.client, &self.client_facts.client_hosts);
         let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
         let global = if subnet.is_some_and(|subnet| subnet.reservation_modes.global) {
-            client.client_hosts.global()
+            hosts.global()
         } else {
             None
         };
-        let hosts = client.client_hosts.in_subnets().map(|(_, host)| host).chain(global);
+        let hosts = hosts.in_subnets().map(|(_, host)| host).chain(global);
         hosts.flat_map(move |host| {
             client.hosts.get(host).reserved.iter().map(|reserved| reserved.resource)
         })
@@ -248,16 +276,17 @@ impl Transaction<'_> {
         self.associations.len() > 1 && self.client.subnet.is_some_and(is_network)
     }
 
-    /// Returns the subnet of the new lease of the identity association before position `at`.
-    /// Allocation begins there, as in Kea, so that a client has its addresses and prefixes from one
-    /// subnet where that is possible.
+    /// Returns the subnet of the lease of the identity association before position `at`, if that is
+    /// new or the client extends it. Allocation begins there, as in Kea, so that a client has its
+    /// addresses and prefixes from one subnet where that is possible.
     fn earlier_grant_subnet(&self, at: usize) -> Option<SubnetIndex> {
         let before = self.associations.iter().take(at);
-        let is_new = |slot: &SlotView| {
-            slot.owner != SlotOwner::Requester || slot.occupancy != SlotOccupancy::Leased
+        let extends = matches!(self.intent, Dhcp6Intent::Renew | Dhcp6Intent::Rebind);
+        let counts = |slot: &SlotView| {
+            extends || slot.owner != SlotOwner::Requester || slot.occupancy != SlotOccupancy::Leased
         };
-        let new = before.filter_map(|one| one.chosen).filter(|(slot, _)| is_new(slot));
-        new.last().map(|(_, location)| location.subnet)
+        let earlier = before.filter_map(|one| one.chosen).filter(|(slot, _)| counts(slot));
+        earlier.last().map(|(_, location)| location.subnet)
     }
 
     /// Returns the subnet in which allocation begins for the association at position `at`.
@@ -273,7 +302,7 @@ impl Transaction<'_> {
     pub(super) fn has_pools(&self, association: &MessageAssociation<'_>) -> bool {
         let Some(selected) = self.client.subnet else { return false };
         let mut pools = self.snapshot.pools_of_link(selected, association.kind).iter();
-        pools.any(|&pool| self.snapshot.admits_to_pool(pool, self.buffers.classes))
+        pools.any(|&pool| self.snapshot.admits_to_pool(pool, &self.client_facts.classes))
     }
 }
 
@@ -282,26 +311,11 @@ impl Transaction<'_> {
     /// that counts in a shared network, and the `evaluate-additional-classes` of pools, subnet and
     /// network.
     pub(super) fn finish_classes(&mut self) {
-        let snapshot = self.snapshot;
         let Some(served) = self.served_subnet() else { return };
-        let subnet = snapshot.subnet(served);
-        if subnet.network.is_some()
-            && let Some(host_subnet) = self.host_subnet()
-            && let Some(host) = self.client.client_hosts.host_in_subnet(host_subnet)
-            && let Some(terms) = self.client.hosts.terms(Some(host))
-        {
-            for &class in &terms.classes {
-                self.buffers.classes.insert(class);
-            }
-        }
-        let view = self.arrival.view();
-        let Buffers { classes, class_workspace: evaluation, .. } = &mut self.buffers;
+        let host_subnet = self.host_subnet();
         let pools = self.associations.iter().filter_map(MessageAssociation::grant);
         let pools = pools.filter_map(|grant| grant.location.pool);
-        let pools = pools.map(|pool| &*snapshot.pool_terms(pool).scope.additional);
-        let network = snapshot.network(subnet).map(|network| &*network.additional);
-        for additional in pools.chain([&*subnet.scope.additional]).chain(network) {
-            snapshot.classes.evaluate_additional(additional, &view, classes, evaluation);
-        }
+        let (snapshot, hosts) = (self.snapshot, self.client.hosts);
+        self.client_facts.settle(snapshot, hosts, &self.view, served, host_subnet, pools);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The server follows RFC 9915, and Kea where the RFC leaves a choice (Kea reference §5.15). An
 //! identity association has one lease at most. Not supported: temporary addresses, RECONFIGURE,
-//! authentication, lease queries.
+//! authentication.
 
 pub mod association;
 pub mod destination;
@@ -12,20 +12,22 @@ pub mod reply;
 pub mod snapshot;
 pub mod transaction;
 
+mod bulk;
 mod changes;
 mod choice;
 mod client;
 mod decide;
 mod hardware;
+mod lease_query;
 mod lifetimes;
 mod name;
 mod parameters;
 mod pools;
 mod prefetch;
 mod prefix_order;
-mod references;
 mod registration;
 mod relay_info;
+mod reserved;
 mod select;
 mod serve;
 mod settle;
@@ -36,7 +38,7 @@ use core::net::{Ipv6Addr, SocketAddrV6};
 use dhcp_lease::v6::V6;
 
 pub use crate::reason::DropReason;
-pub use client::{Dhcp6ClientScratch, IngressPacket};
+pub use client::Dhcp6ClientScratch;
 pub use intent::Dhcp6Intent;
 pub use snapshot::Snapshot;
 pub use transaction::Transaction;

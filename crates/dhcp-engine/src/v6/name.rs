@@ -1,34 +1,64 @@
 //! Name of a DHCPv6 client: the content of its Client FQDN option (39), the name in the reply and
-//! the name in its lease (RFC 4704; Kea reference §5.9). The server does not update DNS, so the
-//! answer is always that the server makes no updates.
+//! the name in its lease, and the DNS updates for it (RFC 4704; Kea reference §5.9).
 
 use core::net::{IpAddr, Ipv6Addr};
 
 use dhcp_wire::v6::{ClientFqdn, MessageWriter, option};
 
-use crate::client_name::{self, NameTerms};
+use crate::client_name::{self, DnsUpdates, NameTerms};
 use crate::name_characters::NameOctets;
 use crate::omission::{Omission, Omissions};
 
+/// Flag S of the Client FQDN option: the server makes the DNS entry from name to address (RFC 4704
+/// §4.1).
+const FLAG_S: u8 = 1;
 /// Flag O of the Client FQDN option: the server decides otherwise than the client wants (RFC 4704
 /// §4.1).
 const FLAG_O: u8 = 2;
 /// Flag N of the Client FQDN option: the server makes no DNS update (RFC 4704 §4.1).
 const FLAG_N: u8 = 4;
 
+/// Client FQDN option of the reply, without its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FqdnAnswer {
+    flags: u8,
+    /// DNS updates that the server makes for the client's leases.
+    pub(super) updates: DnsUpdates,
+}
+
+impl FqdnAnswer {
+    /// Returns the option of a server that makes `updates`; `requests_entry` is flag S of the
+    /// client.
+    const fn new(updates: DnsUpdates, requests_entry: bool) -> Self {
+        let no_update = if updates.reverse { 0 } else { FLAG_N };
+        let forward = if updates.forward { FLAG_S } else { 0 };
+        let overridden = if updates.forward == requests_entry { 0 } else { FLAG_O };
+        Self { flags: no_update | forward | overridden, updates }
+    }
+}
+
 /// Makes the name of a client in `name`: the `reserved` one, else the name in its Client FQDN
 /// option (39), with characters replaced and the suffix appended. `name` is empty when there is
-/// none, and where [`generate`] must make one. Returns the flags of the reply's Client FQDN option;
-/// `None` when the reply has no such option.
+/// none, and where [`generate`] must make one. Returns the Client FQDN option of the reply; `None`
+/// when the reply has no such option. As in Kea, a client that sends no option gets one if the
+/// server registers generated names.
 pub(super) fn make(
     fqdn: Option<ClientFqdn<'_>>,
     reserved: &str,
     terms: &NameTerms,
     name: &mut String,
     omissions: &mut Omissions,
-) -> Option<u8> {
+) -> Option<FqdnAnswer> {
     name.clear();
     let Some(fqdn) = fqdn else {
+        if terms.updates.is_enabled && terms.replaces_missing() {
+            if !reserved.is_empty() {
+                name.push_str(reserved);
+                complete(terms, name, omissions);
+                name.make_ascii_lowercase();
+            }
+            return Some(FqdnAnswer::new(terms.updates.decide(true, false), true));
+        }
         if !reserved.is_empty() {
             name.push_str(reserved);
             note(terms.qualify(name), omissions);
@@ -52,7 +82,9 @@ pub(super) fn make(
         }
     }
     name.make_ascii_lowercase();
-    Some(FLAG_N | if fqdn.requests_entry() { FLAG_O } else { 0 })
+    let requests_entry = fqdn.requests_entry();
+    let updates = terms.updates.decide(requests_entry, fqdn.declines_entries());
+    Some(FqdnAnswer::new(updates, requests_entry))
 }
 
 fn complete(terms: &NameTerms, name: &mut String, omissions: &mut Omissions) {
@@ -81,9 +113,9 @@ fn note(omission: Option<Omission>, omissions: &mut Omissions) {
 
 /// Writes the Client FQDN option (39) into the reply, with a name that ends in a dot or an empty
 /// name.
-pub(super) fn put(flags: u8, name: &str, writer: &mut MessageWriter<'_>) {
+pub(super) fn put(answer: FqdnAnswer, name: &str, writer: &mut MessageWriter<'_>) {
     let mark = writer.begin(option::CLIENT_FQDN);
-    writer.octets(&[flags]);
+    writer.octets(&[answer.flags]);
     client_name::labels(name, |label| {
         writer.octets(&[label.len() as u8]).octets(label);
     });
@@ -103,7 +135,8 @@ mod tests {
         let mut name = "before".to_owned();
         let fqdn = fqdn.and_then(ClientFqdn::parse);
         let omissions = &mut Omissions::default();
-        (make(fqdn, reserved, &NameTerms::default(), &mut name, omissions), name)
+        let answer = make(fqdn, reserved, &NameTerms::default(), &mut name, omissions);
+        (answer.map(|answer| answer.flags), name)
     }
 
     #[test]
@@ -143,7 +176,7 @@ mod tests {
         let option_of = |name: &str| {
             let mut buffer = [0; 100];
             let mut writer = MessageWriter::new(&mut buffer, MessageType::Reply, 1);
-            put(FLAG_N, name, &mut writer);
+            put(FqdnAnswer::new(DnsUpdates::default(), false), name, &mut writer);
             let len = writer.finish().unwrap();
             let message = Message::parse(&buffer[..len]).unwrap();
             message.option(option::CLIENT_FQDN).unwrap().to_vec()

@@ -37,7 +37,7 @@ pub(super) fn put(transaction: &Transaction<'_>, writer: &mut MessageWriter<'_>)
         requested: transaction.message.requested_options(),
         unconditional: CodeSet::default(),
         withheld: WRITTEN_BY_US,
-        classes: transaction.buffers.classes,
+        classes: &transaction.client_facts.classes,
     };
     let query = vendor::query(&transaction.message);
     options::put_all(scopes, &selection, &query, &mut vendor::Dhcp6OptionWriter::new(writer));
@@ -79,7 +79,7 @@ fn scopes<'t>(
     let grants = transaction.associations.iter().filter_map(MessageAssociation::grant);
     let pools = grants.filter_map(|grant| grant.location.pool);
     let pools = pools.map(|pool| &snapshot.pool_terms(pool).scope.options);
-    let classes = transaction.buffers.classes.iter();
+    let classes = transaction.client_facts.classes.iter();
     let classes = classes.filter_map(|class| snapshot.class(class)).map(|class| &class.options);
     let outer = around.subnet.into_iter().chain(around.network);
     around.host.into_iter().chain(pools).chain(outer).chain(classes).chain([&snapshot.options])
@@ -93,7 +93,7 @@ pub(super) fn put_supplied(
     is_ours: impl Fn(u16) -> bool,
     writer: &mut MessageWriter<'_>,
 ) {
-    let packet = transaction.arrival.packet;
+    let packet = transaction.view.packet;
     for (at, relay) in packet.relays().enumerate().rev() {
         for (code, value) in relay.supplied_options() {
             let is_allowed = transaction.snapshot.own.relay_supplied.binary_search(&code).is_ok();

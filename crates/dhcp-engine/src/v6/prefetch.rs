@@ -8,7 +8,6 @@ use dhcp_lease::{ExpectedSlot, LeaseStore};
 use dhcp_wire::v6::{self as wire, Packet};
 
 use super::{Snapshot, select};
-use crate::hosts::{HostHashes, Identifiers};
 use crate::protocol::LookupGuess;
 
 /// Prefetches the memory that a message will need; see
@@ -38,19 +37,11 @@ pub(super) fn prefetch_message<S: LeaseStore<V6>>(
         prefetch,
     );
     let takes_any = kind == ResourceKind::Address && requested.is_none();
-    let has_hosts = !snapshot.hosts.is_empty();
-    let link = packet.relays().rev().map(|relay| relay.link_address).find(select::is_usable);
-    let link = if has_hosts || takes_any { link } else { None };
-    let subnet = link.and_then(|link| snapshot.subnet_by_prefix(link, |_| true));
-    let Some(subnet) = subnet else { return LookupGuess::default() };
-    let host_hashes = has_hosts.then(|| {
-        let identifiers = Identifiers::new(&snapshot.host_identifiers, |kind| {
-            (kind == IdentifierKind::Duid).then_some(duid)
-        });
-        let terms = snapshot.subnet(subnet);
-        HostHashes::new(&snapshot.hosts, terms.id, terms.reservation_modes, &identifiers)
-    });
-    let first = snapshot.preference.first(subnet);
-    let pool = if takes_any { snapshot.first_pool(first) } else { None };
-    LookupGuess { host_hashes, pool }
+    let likely_subnet = || {
+        let mut links = packet.relays().rev().map(|relay| relay.link_address);
+        snapshot.subnet_by_prefix(links.find(select::is_usable)?, |_| true)
+    };
+    LookupGuess::new(snapshot, takes_any, likely_subnet, |kind| {
+        (kind == IdentifierKind::Duid).then_some(duid)
+    })
 }

@@ -10,9 +10,10 @@ use dhcp_lease::v6::{
 };
 use dhcp_wire::v6::{MessageWriter, option};
 
-use super::client::{IngressPacket, RequestingClient};
+use super::client::RequestingClient;
 use super::transaction::Step;
 use super::{DropReason, Snapshot, Transaction};
+use crate::classify::PacketView6;
 use crate::hosts::{HostBook, ReservationScope};
 use crate::prefixes::SubnetIndex;
 use crate::transaction::{NoReply, TransactionStep};
@@ -39,14 +40,14 @@ impl<'m> Registration<'m> {
     /// rule of RFC 9686 §4.2.
     pub(super) fn from_packet(
         snapshot: &Snapshot,
-        arrival: &IngressPacket<'m>,
+        view: &PacketView6<'m>,
         client: &RequestingClient<'_>,
     ) -> Result<Self, DropReason> {
         if !snapshot.own.allows_registration {
             return Err(DropReason::Filtered);
         }
         let subnet = client.subnet.ok_or(DropReason::NoSubnet)?;
-        let message = arrival.packet.message();
+        let message = view.packet.message();
         if message.ias().next().is_some() {
             return Err(DropReason::UnexpectedAssociation);
         }
@@ -68,9 +69,8 @@ impl<'m> Registration<'m> {
             })
         });
         let registration = registration.ok_or(DropReason::InvalidRegistration)?;
-        let nearest = arrival.packet.relays().next_back();
-        let source =
-            nearest.map_or_else(|| *arrival.ingress.source.ip(), |relay| relay.peer_address);
+        let nearest = view.packet.relays().next_back();
+        let source = nearest.map_or_else(|| *view.ingress.source.ip(), |relay| relay.peer_address);
         let is_sound = source == registration.address
             && snapshot.is_on_link(subnet, source)
             && !is_reserved(snapshot, client.hosts, subnet, Resource::address(source));
@@ -147,9 +147,9 @@ impl Transaction<'_> {
                 valid_lifetime_s: registration.valid_s,
                 subnet_id: self.snapshot.subnet(registration.subnet).id,
                 pool_id: 0,
-                fqdn_fwd: false,
-                fqdn_rev: false,
-                hostname: self.buffers.name,
+                fqdn_fwd: self.updates().forward,
+                fqdn_rev: self.updates().reverse,
+                hostname: self.name,
                 user_context: "",
                 extra: LeaseExtra {
                     preferred_lifetime_s: registration.preferred_s,

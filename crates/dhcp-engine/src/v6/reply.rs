@@ -57,7 +57,7 @@ pub(super) fn refusals(transaction: &Transaction<'_>) -> impl Iterator<Item = St
 /// When the reply does not fit.
 pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<usize, NoRoom> {
     let kind = message_type(transaction.intent);
-    let mut writer = MessageWriter::reply_to(buffer, transaction.arrival.packet, kind);
+    let mut writer = MessageWriter::reply_to(buffer, transaction.view.packet, kind);
     if let Some(duid) = transaction.message.client_id() {
         writer.option(option::CLIENTID, duid);
     }
@@ -82,9 +82,9 @@ pub(super) fn emit(transaction: &Transaction<'_>, buffer: &mut [u8]) -> Result<u
         registration.put(&mut writer);
     }
     if (transaction.intent.wants_lease() || transaction.registration.is_some())
-        && let Some(flags) = transaction.fqdn_flags
+        && let Some(answer) = transaction.fqdn_answer
     {
-        name::put(flags, transaction.buffers.name, &mut writer);
+        name::put(answer, transaction.name, &mut writer);
     }
     if matches!(transaction.intent, Dhcp6Intent::Release | Dhcp6Intent::Decline) {
         parameters::put_supplied(transaction, |_| false, &mut writer);
@@ -159,13 +159,13 @@ fn put_grant(transaction: &Transaction<'_>, grant: &Grant, writer: &mut MessageW
 /// Prefixes of another length in a pool come from reservations and commands.
 fn excluded(transaction: &Transaction<'_>, grant: &Grant) -> Option<(Ipv6Addr, u8)> {
     let (snapshot, granted) = (transaction.snapshot, grant.resource);
-    let host = transaction.client.host(snapshot, grant.location.subnet);
+    let host = transaction.client_facts.current_host(snapshot, grant.location.subnet);
     let mut reserved = host.iter().flat_map(|&host| transaction.client.hosts.get(host).reserved);
     let excluded = match reserved.find(|reserved| reserved.resource == granted) {
         Some(reserved) => reserved.excluded,
         None => {
             let pool = grant.location.pool?;
-            let has_pool_len = snapshot.pools().specs()[pool.0 as usize].len == granted.len;
+            let has_pool_len = snapshot.pools().specs()[pool.0 as usize].first.len == granted.len;
             snapshot.own.excluded[pool.0 as usize].filter(|_| has_pool_len)
         }
     };

@@ -3,7 +3,7 @@
 use core::net::Ipv6Addr;
 
 use super::Snapshot;
-use super::client::IngressPacket;
+use crate::classify::PacketView6;
 use crate::prefixes::SubnetIndex;
 
 /// Returns the subnet of a DHCPv6 message, as Kea selects it. If a relay agent names a link, the
@@ -14,17 +14,17 @@ use crate::prefixes::SubnetIndex;
 /// that `admits` accepts count.
 pub(super) fn subnet(
     snapshot: &Snapshot,
-    arrival: &IngressPacket<'_>,
+    view: &PacketView6<'_>,
     admits: impl Fn(SubnetIndex) -> bool,
 ) -> Option<SubnetIndex> {
-    let packet = arrival.packet;
+    let packet = view.packet;
     let link = packet.relays().rev().map(|relay| relay.link_address).find(is_usable);
     let Some(link) = link else {
-        return arrival
+        return view
             .interfaces
-            .name(arrival.ingress.interface)
+            .name(view.ingress.interface)
             .and_then(|name| snapshot.subnet_by_interface(name, &admits))
-            .or_else(|| snapshot.subnet_by_prefix(*arrival.ingress.source.ip(), &admits));
+            .or_else(|| snapshot.subnet_by_prefix(*view.ingress.source.ip(), &admits));
     };
     packet
         .relays()

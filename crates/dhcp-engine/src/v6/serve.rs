@@ -1,24 +1,27 @@
 //! Implementation of [`Protocol`] for DHCPv6, as a shard serves it.
 
-use core::net::SocketAddrV6;
+use core::net::{Ipv6Addr, SocketAddrV6};
 
 use base::{Now, Prefetch};
-use dhcp_lease::LeaseStore;
-use dhcp_lease::v6::{Facts, ResourceKind, V6};
+use dhcp_lease::v6::{Facts, Resource, ResourceKind, V6};
+use dhcp_lease::{LeaseStore, RecordedIngress};
 use dhcp_wire::v6::{Malformed, MessageType, Packet, StatusCode};
 
 use super::association::{ASSOCIATIONS_MAX, Associations};
-use super::client::{Dhcp6ClientScratch, IngressPacket};
-use super::{Ingress, Snapshot, Transaction, destination, prefetch, reply};
+use super::client::Dhcp6ClientScratch;
+use super::{Ingress, Snapshot, Transaction, destination, lease_query, prefetch, reply};
+use crate::balance::balance_hash;
+use crate::classify::PacketView6;
 use crate::hosts::HostBook;
 use crate::in_flight::{ClientKeys, InFlight};
+use crate::pair_filter::PairClient;
 use crate::protocol::{LookupGuess, Protocol, ServeContext, WrittenReply, names};
 use crate::reason::DropReason;
 use crate::statistic::{self, DropStatistic, StatisticEvent};
 use crate::transaction::{NoReply, drive};
 
 /// DHCPv6 message types that are counted by name; others are counted together.
-const RECEIVED_TYPES: [MessageType; 15] = [
+const RECEIVED_TYPES: [MessageType; 16] = [
     MessageType::Solicit,
     MessageType::Advertise,
     MessageType::Request,
@@ -34,11 +37,19 @@ const RECEIVED_TYPES: [MessageType; 15] = [
     MessageType::Dhcpv4Response,
     MessageType::AddrRegInform,
     MessageType::AddrRegReply,
+    MessageType::LeaseQuery,
 ];
 
 /// DHCPv6 message types that the server sends.
-const SENT_TYPES: [MessageType; 3] =
-    [MessageType::Advertise, MessageType::Reply, MessageType::AddrRegReply];
+const SENT_TYPES: [MessageType; 4] = [
+    MessageType::Advertise,
+    MessageType::Reply,
+    MessageType::AddrRegReply,
+    MessageType::LeaseQueryReply,
+];
+
+/// Position in [`Protocol::SENT`] of the reply to a lease query.
+pub(super) const SENT_LEASE_QUERY_REPLY: usize = 3;
 
 /// Number of DHCPv6 status codes that are counted as refusals: the codes of RFC 9915.
 const REFUSAL_CODES: usize = StatusCode::NoPrefixAvail.code() as usize + 1;
@@ -78,9 +89,11 @@ impl Protocol for V6 {
         "dhcpv4-response",
         "addr-reg-inform",
         "addr-reg-reply",
+        "lease-query",
         "unknown",
     ];
-    const SENT_STATISTICS: &'static [&'static str] = &["advertise", "reply", "addr-reg-reply"];
+    const SENT_STATISTICS: &'static [&'static str] =
+        &["advertise", "reply", "addr-reg-reply", "lease-query-reply"];
     const PACKETS: &'static str = "pkt6";
     const EVENTS: [&'static str; StatisticEvent::COUNT] = [
         "v6-allocation-fail",
@@ -95,6 +108,34 @@ impl Protocol for V6 {
     const MALFORMED: &'static [&'static str] = names!(Malformed::ALL, Malformed::ALL.len(), "");
     const REFUSALS: &'static [&'static str] = names!(StatusCode::ALL, REFUSAL_CODES, "");
 
+    fn recorded_ingress(ingress: Ingress) -> RecordedIngress {
+        RecordedIngress {
+            source: ingress.source.into(),
+            local: ingress.local.into(),
+            interface: ingress.interface,
+            is_multicast: ingress.is_multicast,
+            mac: None,
+        }
+    }
+
+    fn answer_without_lease(
+        packet: &Packet<'_>,
+        outcome: Result<&WrittenReply<SocketAddrV6>, NoReply>,
+    ) -> Option<Resource> {
+        let sent = SENT_TYPES.get(outcome.ok()?.kind)?;
+        let is_answered = match packet.message().message_type() {
+            MessageType::Solicit => *sent == MessageType::Reply,
+            MessageType::Request
+            | MessageType::Renew
+            | MessageType::Rebind
+            | MessageType::Release
+            | MessageType::Decline
+            | MessageType::AddrRegInform => true,
+            _ => false,
+        };
+        is_answered.then_some(Resource::address(Ipv6Addr::UNSPECIFIED))
+    }
+
     fn parse<'m>(snapshot: &Snapshot, octets: &'m [u8]) -> Result<Packet<'m>, usize> {
         Packet::parse_as(octets, snapshot.parsing).map_err(Malformed::index)
     }
@@ -106,8 +147,12 @@ impl Protocol for V6 {
         (DropStatistic::ParseFailed, None)
     }
 
-    fn received_index(packet: &Packet<'_>) -> usize {
+    fn received_index(snapshot: &Snapshot, packet: &Packet<'_>) -> usize {
         let kind = packet.message().message_type();
+        // As in Kea, whose hook library counts them.
+        if kind == MessageType::LeaseQuery && snapshot.own.lease_query.is_none() {
+            return RECEIVED_TYPES.len();
+        }
         RECEIVED_TYPES.iter().position(|&counted| counted == kind).unwrap_or(RECEIVED_TYPES.len())
     }
 
@@ -115,7 +160,31 @@ impl Protocol for V6 {
         packet.message().message_type() == MessageType::Solicit
     }
 
+    fn pair_client<'m>(packet: &Self::Message<'m>) -> Option<PairClient<'m>> {
+        let message = packet.message();
+        let is_of_pair = matches!(
+            message.message_type(),
+            MessageType::Solicit
+                | MessageType::Request
+                | MessageType::Confirm
+                | MessageType::Renew
+                | MessageType::Rebind
+                | MessageType::Release
+                | MessageType::Decline
+        );
+        if !is_of_pair {
+            return None;
+        }
+        let elapsed_ms = u64::from(message.elapsed_time().unwrap_or(0)) * 10;
+        let duid = message.client_id().unwrap_or_default();
+        let hash = (!duid.is_empty()).then(|| balance_hash(duid));
+        Some(PairClient { identifiers: [duid, &[]], hash, elapsed_ms })
+    }
+
     fn client(in_flight: &InFlight, packet: &Packet<'_>) -> Result<Option<ClientKeys>, DropReason> {
+        if packet.message().message_type() == MessageType::LeaseQuery {
+            return Ok(None);
+        }
         Ok(packet.message().client_id().map(|duid| in_flight.keys(&[], Some(duid))))
     }
 
@@ -136,11 +205,17 @@ impl Protocol for V6 {
         ingress: Ingress,
         context: ServeContext<'_, Self, S>,
     ) -> Result<WrittenReply<SocketAddrV6>, NoReply> {
+        if let Some(terms) = &snapshot.own.lease_query
+            && packet.message().message_type() == MessageType::LeaseQuery
+        {
+            let ServeContext { store, buffer, .. } = context;
+            return lease_query::serve(now, snapshot, terms, packet, ingress, store, buffer);
+        }
         let Dhcp6TransactionScratch { facts, scratch } = context.work;
         let hosts = HostBook::new(&snapshot.hosts, context.hosts);
         let mut associations = Associations::new();
-        let arrival = IngressPacket { packet, ingress, interfaces: context.interfaces };
-        let begun = Transaction::begin(snapshot, hosts, arrival, scratch, &mut associations);
+        let view = PacketView6 { packet, ingress: &ingress, interfaces: context.interfaces };
+        let begun = Transaction::begin(snapshot, hosts, view, scratch, &mut associations);
         if hosts.has_missed() {
             return Err(NoReply::AwaitHosts);
         }
@@ -160,13 +235,13 @@ impl Protocol for V6 {
         }
         let gate_epoch = outcome?;
         transaction.finish_classes();
-        context.counters.count_omitted(*transaction.buffers.omissions);
+        context.counters.count_omitted(transaction.client_facts.omissions);
         let Ok(len) = reply::emit(&transaction, context.buffer) else {
             return Err(DropReason::ReplyTooLarge.into());
         };
         let kind = reply::message_type(transaction.intent);
-        for association in transaction.associations.iter().filter(|one| one.is_repeated) {
-            let Some(grant) = association.grant() else { continue };
+        for association in transaction.associations.iter() {
+            let Some(grant) = association.repeated else { continue };
             let event = match association.kind {
                 ResourceKind::Address => StatisticEvent::LeaseReuse,
                 ResourceKind::Prefix => StatisticEvent::PrefixReuse,
@@ -175,6 +250,9 @@ impl Protocol for V6 {
         }
         for code in reply::refusals(&transaction) {
             context.counters.count_refused(usize::from(code.code()));
+        }
+        if context.store.is_recording_answers() {
+            transaction.record_repeated(now, gate_epoch, context.store);
         }
         Ok(WrittenReply {
             len,

@@ -4,15 +4,17 @@
 use base::Now;
 use dhcp_lease::contract::text_hash;
 use dhcp_lease::v6::{
-    Action, Change, Facts, LeaseExtra, LeaseTerms, ResourceKind, SlotOccupancy, SlotOwner, SlotView,
+    Action, Change, Facts, LeaseExtra, LeaseTerms, ResourceKind, SlotOccupancy, SlotOwner,
+    SlotView, V6,
 };
+use dhcp_lease::{Answer, AnsweredLease, LeaseStore};
 use dhcp_wire::v6::StatusCode;
 
 use super::association::{AssociationResult, Grant, MessageAssociation, ResourceLocation};
 use super::changes::{Planned, PlannedAction};
 use super::lifetimes::{LifetimeLimits, Lifetimes};
 use super::{Dhcp6Intent, Transaction, name};
-use crate::client_name::NameTerms;
+use crate::client_name::{DnsUpdates, NameTerms};
 use crate::prefixes::SubnetIndex;
 
 impl<'m> Transaction<'m> {
@@ -53,7 +55,7 @@ impl<'m> Transaction<'m> {
             association.requested_lifetimes.granted(limits)
         };
         let grant = Grant { resource: slot.address, lifetimes, location };
-        let mut is_repeated = false;
+        let mut repeated = None;
         let mut granted = grant;
         if self.intent == Dhcp6Intent::Solicit {
             // A running lease needs no hold.
@@ -61,19 +63,19 @@ impl<'m> Transaction<'m> {
                 let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
                 let subnet_id = self.snapshot.subnet(location.subnet).id;
                 let hold = Action::Hold { deadline_ns, subnet_id };
-                self.buffers.changes.push(at, &slot, PlannedAction::Plain(hold));
+                self.changes.push(at, &slot, PlannedAction::Plain(hold));
             }
         } else if let Some(remaining) = self.remaining_lifetimes(now, lifetimes, &slot, location) {
-            is_repeated = true;
+            repeated = Some(grant);
             granted = Grant { lifetimes: remaining, ..grant };
         } else {
-            self.buffers.changes.push(at, &slot, PlannedAction::Lease(grant));
+            self.changes.push(at, &slot, PlannedAction::Lease(grant));
         }
         if !location.is_reserved && !is_running {
             self.snapshot.preference_of(granted.resource.kind).record_use(location.subnet);
         }
         if let Some(association) = self.associations.get_mut(at) {
-            association.is_repeated = is_repeated;
+            association.repeated = repeated;
             association.result = AssociationResult::Granted(granted);
         }
     }
@@ -89,9 +91,9 @@ impl<'m> Transaction<'m> {
     ) -> Option<Lifetimes> {
         let text = &slot.text;
         let context = self.context(location.subnet);
-        let is_same = text.hostname == text_hash(self.buffers.name)
-            && !text.fqdn_fwd
-            && !text.fqdn_rev
+        let is_same = text.hostname == text_hash(self.name)
+            && text.fqdn_fwd == self.updates().forward
+            && text.fqdn_rev == self.updates().reverse
             && (context.is_empty() || text.user_context == text_hash(context));
         let subnet = self.snapshot.subnet(location.subnet);
         if is_same { lifetimes.remaining(now, slot, subnet) } else { None }
@@ -102,7 +104,8 @@ impl<'m> Transaction<'m> {
     fn limits(&self, subnet: SubnetIndex) -> LifetimeLimits {
         let subnet = self.snapshot.subnet(subnet);
         let (mut preferred, mut valid) = (None, None);
-        for class in self.buffers.classes.iter().filter_map(|class| self.snapshot.class(class)) {
+        for class in self.client_facts.classes.iter().filter_map(|class| self.snapshot.class(class))
+        {
             preferred = preferred.or(class.preferred_lifetime);
             valid = valid.or(class.valid_lifetime);
         }
@@ -122,7 +125,8 @@ impl<'m> Transaction<'m> {
         let snapshot = self.snapshot;
         snapshot.subnet(subnet).adaptive_threshold.is_some_and(|threshold| {
             let pools = snapshot.prefix_pools_of(subnet, slot.address.len);
-            let pools = pools.filter(|&pool| snapshot.admits_to_pool(pool, self.buffers.classes));
+            let pools =
+                pools.filter(|&pool| snapshot.admits_to_pool(pool, &self.client_facts.classes));
             snapshot.pools().occupancy(pools, slot) >= threshold
         })
     }
@@ -136,18 +140,24 @@ impl<'m> Transaction<'m> {
         let reserved = self.host_terms().map_or("", |host| &host.hostname);
         let terms = self.name_terms();
         let fqdn = self.message.client_fqdn();
-        if fqdn.is_some() || !reserved.is_empty() {
-            let (name, omissions) = self.buffers.name_and_omissions();
-            self.fqdn_flags = name::make(fqdn, reserved, terms, name, omissions);
+        if fqdn.is_some() || !reserved.is_empty() || terms.updates.is_enabled {
+            let (name, omissions) = (&mut *self.name, &mut self.client_facts.omissions);
+            self.fqdn_answer = name::make(fqdn, reserved, terms, name, omissions);
         }
-        if self.fqdn_flags.is_some()
-            && self.buffers.name.is_empty()
+        if self.fqdn_answer.is_some()
+            && self.name.is_empty()
             && self.intent.commits_leases()
             && let Some((slot, _)) = self.chosen_address()
         {
-            let (name, omissions) = self.buffers.name_and_omissions();
+            let (name, omissions) = (&mut *self.name, &mut self.client_facts.omissions);
             name::generate(slot.address.address, terms, name, omissions);
         }
+    }
+
+    /// Returns the DNS updates that the server makes for the client's leases.
+    pub(super) fn updates(&self) -> DnsUpdates {
+        let answer = self.fqdn_answer.filter(|_| !self.name.is_empty());
+        answer.map(|answer| answer.updates).unwrap_or_default()
     }
 
     /// Returns the first address that was chosen for an association, with its location.
@@ -185,7 +195,7 @@ impl<'m> Transaction<'m> {
         let mut withdrawn = [None; super::association::WITHDRAWN_MAX];
         let slots = facts.client_slots().filter(is_withdrawn).filter(is_here);
         for (slot, entry) in slots.zip(&mut withdrawn) {
-            if self.buffers.changes.push(at, slot, PlannedAction::Plain(Action::Release)) {
+            if self.changes.push(at, slot, PlannedAction::Plain(Action::Release)) {
                 *entry = Some(slot.address);
             }
         }
@@ -201,7 +211,7 @@ impl<'m> Transaction<'m> {
         let mut code = StatusCode::NoBinding;
         for slot in facts.client_slots().filter(|slot| slot.occupancy == SlotOccupancy::Leased) {
             if association.requested_resources().any(|resource| resource == slot.address)
-                && self.buffers.changes.push(at, slot, PlannedAction::Plain(action))
+                && self.changes.push(at, slot, PlannedAction::Plain(action))
             {
                 code = StatusCode::Success;
             }
@@ -226,19 +236,36 @@ impl<'m> Transaction<'m> {
     /// subnet has `store-extended-info`.
     fn context(&self, subnet: SubnetIndex) -> &str {
         let is_stored = self.snapshot.subnet(subnet).stores_relay_info;
-        if is_stored { self.buffers.context } else { "" }
+        if is_stored { &self.client_facts.user_context } else { "" }
+    }
+
+    /// Records the leases that the reply repeats as events of the exchange, for listeners that want
+    /// them; the reply waits for `gate_epoch`.
+    pub(super) fn record_repeated(
+        &self,
+        now: Now,
+        gate_epoch: u64,
+        store: &mut impl LeaseStore<V6>,
+    ) {
+        let row_epoch = gate_epoch.max(store.settled_epoch());
+        for association in self.associations.iter() {
+            let Some(grant) = &association.repeated else { continue };
+            let identity = association.identity(self.client.duid);
+            let lease = Some(AnsweredLease { identity, terms: self.terms(grant) });
+            store.record_answer(now, &Answer { address: grant.resource, lease, row_epoch });
+        }
     }
 
     /// Returns the terms of the lease that `grant` describes.
-    fn terms(&self, grant: &Grant) -> LeaseTerms<'_> {
+    pub(super) fn terms(&self, grant: &Grant) -> LeaseTerms<'_> {
         let pool = grant.location.pool.map(|pool| self.snapshot.pool_terms(pool));
         LeaseTerms {
             valid_lifetime_s: grant.lifetimes.valid_s,
             subnet_id: self.snapshot.subnet(grant.location.subnet).id,
             pool_id: pool.map_or(0, |pool| pool.id),
-            fqdn_fwd: false,
-            fqdn_rev: false,
-            hostname: self.buffers.name,
+            fqdn_fwd: self.updates().forward,
+            fqdn_rev: self.updates().reverse,
+            hostname: self.name,
             user_context: self.context(grant.location.subnet),
             extra: LeaseExtra {
                 preferred_lifetime_s: grant.lifetimes.preferred_s,

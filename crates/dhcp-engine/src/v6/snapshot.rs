@@ -1,29 +1,23 @@
 //! Compilation of a DHCPv6 configuration, and the settings that only DHCPv6 has.
 
-use base::AddressBits as _;
 use core::net::Ipv6Addr;
 use std::sync::Arc;
 
 use dhcp_config::v6::{ClientClass6, Dhcp6, Lifetime, Subnet6};
-use dhcp_config::{FlexId, MacSource};
+use dhcp_config::{AllocatorKind, LeaseQuery, MacSource};
 use dhcp_lease::v6::{PoolIndex, PoolSet, PoolSpec, Resource, ResourceKind, Spans, V6};
 
-use super::pools::Pools;
+use super::pools::{self, PrefixPools};
 use super::prefix_order::{self, PrefixOrder};
-use super::references;
-use crate::adaptive;
-use crate::classify::{ClassSet, Classes, StringProgram};
+use super::reserved;
+use crate::classify::{ClassSet, Classes};
 use crate::client_name::NameTerms;
-use crate::hosts::Hosts;
+use crate::compile::{self, CompiledFamily, Pools, ScopeSettings};
 use crate::links::{Links, PoolLocation};
 use crate::options::ScopeOptions;
 use crate::preference::Preference;
-use crate::prefixes::{PrefixTable, SubnetIndex};
-use crate::protocol::parsing_of;
-use crate::repeat::RepeatPolicy;
-use crate::scope_terms::ScopeTerms;
+use crate::prefixes::SubnetIndex;
 use crate::snapshot::ScopedProtocol;
-use crate::subnet_keys::SubnetKeys;
 
 /// Compiled DHCPv6 configuration.
 pub type Snapshot = crate::snapshot::Snapshot<V6>;
@@ -40,15 +34,15 @@ pub struct Dhcp6SnapshotTerms {
     pub relay_supplied: Vec<u16>,
     /// Sources from which clients' hardware addresses are derived, in order (`mac-sources`).
     pub mac_sources: Vec<MacSource>,
-    /// Settings of Kea's flex-id hook for identifiers of clients.
-    pub flex_id: FlexIdTerms,
+    /// Settings for lease queries; `None` when the server does not answer them (Kea's hook library
+    /// `libdhcp_lease_query.so`).
+    pub lease_query: Option<LeaseQuery>,
     /// True if clients may register addresses of their own (RFC 9686).
     pub allows_registration: bool,
     /// Settings for the names of clients that belong to no subnet.
     pub default_names: NameTerms,
     /// Subnets at which allocation of prefixes begins in shared networks.
     pub prefix_preference: Preference,
-    by_interface_id: SubnetKeys<Box<[u8]>>,
     /// Links with their pools of prefixes.
     prefixes: Links<u128>,
     prefix_orders: Vec<PrefixOrder>,
@@ -75,6 +69,8 @@ impl ScopedProtocol for V6 {
     type SnapshotTerms = Dhcp6SnapshotTerms;
     type SubnetTerms = Dhcp6SubnetTerms;
     type ClassTerms = CompiledClassTerms6;
+
+    const SELECTED_SUBNET_DECIDES: bool = false;
 }
 
 /// Terms that a DHCPv6 client class sets for its members, compiled.
@@ -89,29 +85,6 @@ pub struct CompiledClassTerms6 {
     pub valid_lifetime: Option<Lifetime>,
 }
 
-/// Settings of Kea's flex-id hook, compiled.
-#[derive(Debug, Default)]
-pub struct FlexIdTerms {
-    /// Expression that makes the flexible identifier of a message (`identifier-expression`).
-    pub program: Option<StringProgram>,
-    /// True if leases are stored under the flexible identifier instead of the client's DUID
-    /// (`replace-client-id`).
-    pub replaces_client_id: bool,
-    /// True if an identity association that is the only one of its kind counts as IAID 0
-    /// (`ignore-iaid`).
-    pub ignores_iaid: bool,
-}
-
-/// Returns an initial preference among the subnets of `config`: of the subnets of one shared
-/// network with the same `client-classes`, the one that gave an address or prefix last comes first.
-fn preference(config: &Dhcp6) -> Preference {
-    let subnets = (0..).zip(&config.subnets);
-    Preference::new(subnets.map(|(index, subnet): (usize, _)| match subnet.network {
-        Some(network) => (Some(network), 0, &*subnet.guards.required),
-        None => (None, index, &[][..]),
-    }))
-}
-
 impl Snapshot {
     /// Compiles the configuration `config` to a snapshot. `configure` gets the pools and the
     /// reserved addresses and prefixes, and makes the pool set (the lease table does so).
@@ -120,80 +93,25 @@ impl Snapshot {
         server_duid: &[u8],
         configure: impl FnOnce(&[PoolSpec], &[Resource]) -> Arc<PoolSet>,
     ) -> Self {
-        let classes = Classes::compile(&config.client_classes, references::names(config));
-        let hosts = Hosts::compile(references::reservations(config), &classes);
+        let classes = compile::classes(config);
+        let hosts = compile::hosts(config, &classes);
         let pools = Pools::compile(config, &classes);
-        let indexed = || (0..).zip(&config.subnets);
-        let relays = indexed()
-            .flat_map(|(index, subnet)| subnet.relay_addresses.iter().map(move |&a| (a, index)));
-        let interfaces = indexed()
-            .filter_map(|(index, subnet)| Some((subnet.interface.as_deref()?.into(), index)));
-        let interface_ids = indexed()
-            .filter_map(|(index, subnet)| Some((subnet.interface_id.as_deref()?.into(), index)));
-        let prefixes: Vec<_> = indexed()
-            .map(|(index, subnet)| {
-                let (first, last) = bounds(subnet);
-                (first, last, index)
-            })
-            .collect();
-        let reserved = references::reserved(config, &hosts, &pools);
-        Self {
-            own: Dhcp6SnapshotTerms {
-                server_duid: server_duid.into(),
-                relay_supplied: config.relay_supplied_options.clone(),
-                mac_sources: config.mac_sources.clone(),
-                flex_id: compile_flex_id(config, &classes),
-                allows_registration: config.allow_address_registration,
-                default_names: NameTerms::default(),
-                prefix_preference: preference(config),
-                by_interface_id: SubnetKeys::new(interface_ids),
-                reserved_across: pools.reserved_across(&reserved),
-                prefix_orders: pools.prefix_orders(),
-                prefixes: pools.prefixes,
-                excluded: pools.excluded,
-            },
-            options: ScopeOptions::compile(&config.options, |name| classes.index(name)),
-            host_identifiers: config.global.host_identifiers.clone(),
-            looks_up_global_host_early: config.global.early_global_reservations_lookup,
-            parsing: parsing_of(config.lenient_option_parsing),
-            hold_ns: u64::from(config.global.godwit.hold_time_ms) * base::time::NS_PER_MS,
-            decline_probation_s: config.global.decline_probation_period_s,
-            preference: preference(config),
-            subnets: config
-                .subnets
-                .iter()
-                .map(|subnet| compile_subnet(config, subnet, &classes))
-                .collect(),
-            networks: config
-                .networks
-                .iter()
-                .map(|network| ScopeTerms::compile(&network.guards, &network.options, &classes))
-                .collect(),
-            class_terms: config
-                .client_classes
-                .iter()
-                .map(|class| compile_class(class, &classes))
-                .collect(),
-            has_guards: references::has_guards(config),
-            by_prefix: PrefixTable::new(&prefixes),
-            by_relay: SubnetKeys::new(relays),
-            by_interface: SubnetKeys::new(interfaces),
-            links: pools.addresses,
-            pools: configure(&pools.specs, &reserved),
-            pool_terms: pools.terms,
-            classes,
-            hosts,
-        }
-    }
-
-    /// Returns the first subnet, of those that `admits` accepts, whose configured `interface-id` is
-    /// `id`, by which relay agents name the interface towards the client.
-    pub fn subnet_by_interface_id(
-        &self,
-        id: &[u8],
-        admits: impl Fn(SubnetIndex) -> bool,
-    ) -> Option<SubnetIndex> {
-        self.own.by_interface_id.find_where(id, admits)
+        let reserved = reserved::reserved(config, &hosts, &pools);
+        let own = Dhcp6SnapshotTerms {
+            server_duid: server_duid.into(),
+            relay_supplied: config.own.relay_supplied_options.clone(),
+            mac_sources: config.own.mac_sources.clone(),
+            lease_query: config.global.lease_query.clone(),
+            allows_registration: config.own.allow_address_registration,
+            default_names: NameTerms::default(),
+            prefix_preference: compile::preference(config),
+            reserved_across: pools::reserved_across(&pools.specs, &reserved),
+            prefix_orders: pools::prefix_orders(&pools),
+            prefixes: pools.own.links,
+            excluded: pools.own.excluded,
+        };
+        let pool_set = configure(&pools.specs, &reserved);
+        compile::snapshot(config, classes, hosts, own, pools.links, pools.terms, pool_set)
     }
 
     /// Returns the pools that allocation may use for a message, those of `first` first, in the
@@ -224,13 +142,6 @@ impl Snapshot {
         buffer
     }
 
-    /// Returns the address pool at which a search from `first` begins, for clients that may use all
-    /// pools.
-    #[must_use]
-    pub fn first_pool(&self, first: SubnetIndex) -> Option<PoolIndex> {
-        self.links.pool_order_from(first).first().copied()
-    }
-
     /// Returns the pools of one kind on the link of `subnet`, in order.
     #[must_use]
     pub fn pools_of_link(&self, subnet: SubnetIndex, kind: ResourceKind) -> &[PoolIndex] {
@@ -249,7 +160,7 @@ impl Snapshot {
     ) -> impl Iterator<Item = PoolIndex> {
         let order = self.own.prefixes.pool_order_from(subnet).iter().copied();
         let own = order.take_while(move |&pool| self.pool_terms(pool).subnet == subnet);
-        own.filter(move |pool| self.pools.specs()[pool.0 as usize].len <= len_max)
+        own.filter(move |pool| self.pools.specs()[pool.0 as usize].first.len <= len_max)
     }
 
     /// Returns true if a reserved address or prefix of another kind or length overlaps `resource`.
@@ -264,14 +175,8 @@ impl Snapshot {
     #[must_use]
     pub fn find_pool(&self, subnet: SubnetIndex, resource: Resource) -> Option<PoolLocation> {
         let location = self.pool_around(subnet, resource)?;
-        let has_its_len = self.pools.specs()[location.pool.0 as usize].len == resource.len;
+        let has_its_len = self.pools.specs()[location.pool.0 as usize].first.len == resource.len;
         has_its_len.then_some(location)
-    }
-
-    /// Continues allocation in the subnets of shared networks in which `previous` allocated last.
-    pub fn follow(&self, previous: &Self) {
-        self.preference.follow(&previous.preference);
-        self.own.prefix_preference.follow(&previous.own.prefix_preference);
     }
 
     /// Returns the preference for the subnet of a shared network at which allocation of addresses
@@ -311,7 +216,7 @@ impl Snapshot {
         }
         let Some(location) = self.pool_around(subnet, requested) else { return requested };
         let specs = self.pools.specs();
-        let len = |pool: PoolIndex| specs[pool.0 as usize].len;
+        let len = |pool: PoolIndex| specs[pool.0 as usize].first.len;
         let names_len = !matches!(requested.len, 0 | 128);
         let all = self.own.prefixes.pool_order(subnet).iter().copied();
         let lens = all.filter(|&pool| self.admits_to_pool(pool, classes)).map(len);
@@ -331,53 +236,50 @@ impl Snapshot {
     }
 }
 
-fn bounds(subnet: &Subnet6) -> (u128, u128) {
-    u128::from(subnet.prefix.0).bounds(subnet.prefix.1)
-}
+impl CompiledFamily for V6 {
+    type OwnPools = PrefixPools;
 
-fn compile_subnet(config: &Dhcp6, subnet: &Subnet6, classes: &Classes) -> Subnet {
-    Subnet {
-        own: Dhcp6SubnetTerms {
-            preferred_lifetime: subnet.preferred_lifetime,
-            allows_rapid_commit: subnet.rapid_commit,
-        },
-        id: subnet.id,
-        bounds: bounds(subnet),
-        valid_lifetime: subnet.valid_lifetime,
-        adaptive_threshold: adaptive::threshold(
-            subnet.adaptive_lease_time_threshold,
-            subnet.pd_allocator,
-        ),
-        renew_timer_s: subnet.renew_timer_s,
-        rebind_timer_s: subnet.rebind_timer_s,
-        tee_parts: subnet.calculate_tee_times.then_some((subnet.t1_percent, subnet.t2_percent)),
-        repeat: RepeatPolicy::new(
-            subnet.cache_threshold,
-            subnet.cache_max_age_s,
-            &config.global.lease_database,
-            &config.global.godwit,
-        ),
-        stores_relay_info: subnet.store_extended_info,
-        network: subnet.network,
-        reservation_modes: subnet.reservation_modes,
-        scope: ScopeTerms::compile(&subnet.guards, &subnet.options, classes),
-        names: NameTerms::compile(&subnet.names),
+    fn own_pools(config: &Dhcp6) -> PrefixPools {
+        PrefixPools { links: compile::empty_links(config), excluded: Vec::new() }
     }
-}
 
-fn compile_class(class: &ClientClass6, classes: &Classes) -> CompiledClassTerms6 {
-    CompiledClassTerms6 {
-        options: ScopeOptions::compile(&class.options, |name| classes.index(name)),
-        preferred_lifetime: class.own.preferred_lifetime,
-        valid_lifetime: class.valid_lifetime,
+    fn leased(ip: Ipv6Addr) -> Resource {
+        Resource::address(ip)
     }
-}
 
-fn compile_flex_id(config: &Dhcp6, classes: &Classes) -> FlexIdTerms {
-    let FlexId { expression, replaces_client_id, ignores_iaid, .. } = &config.global.flex_id;
-    FlexIdTerms {
-        program: expression.as_ref().map(|text| StringProgram::compile(text, classes)),
-        replaces_client_id: *replaces_client_id,
-        ignores_iaid: *ignores_iaid,
+    fn add_other_pools(
+        pools: &mut Pools<Self>,
+        at: SubnetIndex,
+        subnet: &Subnet6,
+        classes: &Classes,
+    ) {
+        // Pools of addresses exclude no prefix.
+        pools.own.excluded.resize(pools.specs.len(), None);
+        for pool in &subnet.own.pd_pools {
+            pools::add_prefixes(pools, at, subnet, pool, classes);
+        }
+    }
+
+    fn other_pool_scopes(subnet: &Subnet6) -> impl Iterator<Item = ScopeSettings<'_, Self>> {
+        subnet.own.pd_pools.iter().map(|pool| (&pool.guards, &*pool.options))
+    }
+
+    fn counting_allocator(subnet: &Subnet6) -> AllocatorKind {
+        subnet.own.pd_allocator
+    }
+
+    fn class_terms(class: &ClientClass6, classes: &Classes) -> CompiledClassTerms6 {
+        CompiledClassTerms6 {
+            options: ScopeOptions::compile(&class.options, |name| classes.index(name)),
+            preferred_lifetime: class.own.preferred_lifetime,
+            valid_lifetime: class.valid_lifetime,
+        }
+    }
+
+    fn subnet_terms(_: &Dhcp6, subnet: &Subnet6) -> Dhcp6SubnetTerms {
+        Dhcp6SubnetTerms {
+            preferred_lifetime: subnet.own.preferred_lifetime,
+            allows_rapid_commit: subnet.own.rapid_commit,
+        }
     }
 }

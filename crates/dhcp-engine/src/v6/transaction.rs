@@ -16,11 +16,14 @@ use dhcp_wire::v6::{Invalid, Message, MessageType, Packet, StatusCode, validity}
 use super::association::{
     AssociationResult, Associations, CLAIMS_MAX, MessageAssociation, none_available,
 };
-use super::changes::{PlannedAction, nothing};
-use super::client::{Buffers, Dhcp6ClientScratch, IngressPacket, RequestingClient};
+use super::changes::{Dhcp6MessageChanges, PlannedAction, nothing};
+use super::client::{Dhcp6ClientScratch, RequestingClient};
 use super::decide::{self, Decision};
+use super::name::FqdnAnswer;
 use super::registration::Registration;
 use super::{Dhcp6Intent, DropReason, Ingress, Snapshot, name, relay_info};
+use crate::classify::PacketView6;
+use crate::client_facts::ClientFacts;
 use crate::hosts::{HostBook, HostIndex, HostTerms};
 use crate::omission::{Omission, clear_if_too_long};
 use crate::prefixes::SubnetIndex;
@@ -45,22 +48,26 @@ pub struct Transaction<'m> {
     /// Configuration that the transaction uses from begin to end.
     pub(super) snapshot: &'m Snapshot,
     /// Packet with its relay messages, and the address and interface at which it was received.
-    pub(super) arrival: IngressPacket<'m>,
+    pub(super) view: PacketView6<'m>,
     /// Client's own message, inside of the relay messages.
     pub(super) message: Message<'m>,
     /// Intent that the client's message expresses.
     pub(super) intent: Dhcp6Intent,
-    /// Client with its identity, classes, reservations and subnet.
+    /// Client with its identity and subnet.
     pub(super) client: RequestingClient<'m>,
-    /// Classes, pools, name and user context of the client, and the changes decided so far, in
-    /// memory that the owner reuses.
-    pub(super) buffers: Buffers<'m>,
+    /// Classes, reservations, pools and user context of the client, in memory that the owner
+    /// reuses.
+    pub(super) client_facts: &'m mut ClientFacts,
+    /// Changes of leases that the message makes, as far as decided.
+    pub(super) changes: &'m mut Dhcp6MessageChanges,
+    /// Name of the client in the reply and in the leases.
+    pub(super) name: &'m mut String,
     /// Identity associations of the message, with what is decided about each so far.
     pub(super) associations: &'m mut Associations<'m>,
     /// Status of the message as a whole in the reply; `None` when the reply has none.
     pub(super) status: Option<StatusCode>,
-    /// Flags of the reply's Client FQDN option (39), when the reply has one.
-    pub(super) fqdn_flags: Option<u8>,
+    /// Client FQDN option (39) of the reply, when the reply has one.
+    pub(super) fqdn_answer: Option<FqdnAnswer>,
     /// Address that an ADDR-REG-INFORM registers.
     pub(super) registration: Option<Registration<'m>>,
     /// Highest row epoch among the slots on which the decision rests.
@@ -70,55 +77,58 @@ pub struct Transaction<'m> {
 }
 
 impl<'m> Transaction<'m> {
-    /// Begins the transaction of the DHCPv6 message in `arrival`: finds its intent, its client and
+    /// Begins the transaction of the DHCPv6 message in `view`: finds its intent, its client and
     /// its subnet. `associations` are empty. When hosts that it needs are not looked up yet
     /// ([`HostBook::has_missed`]), the caller must discard the result, also an error.
     ///
     /// # Errors
     ///
     /// The reason why the message is dropped at once.
-    pub fn begin(
+    pub(super) fn begin(
         snapshot: &'m Snapshot,
         hosts: HostBook<'m, V6>,
-        arrival: IngressPacket<'m>,
+        view: PacketView6<'m>,
         scratch: &'m mut Dhcp6ClientScratch,
         associations: &'m mut Associations<'m>,
     ) -> Result<Self, DropReason> {
-        let IngressPacket { packet, ingress, .. } = arrival;
+        let PacketView6 { packet, ingress, .. } = view;
         let message = packet.message();
-        check(snapshot, packet, ingress)?;
+        check(snapshot, packet, *ingress)?;
         Dhcp6Intent::from_message(&message, false)?;
-        let (client, buffers) = RequestingClient::recognize(snapshot, hosts, arrival, scratch)?;
+        let Dhcp6ClientScratch { client_facts, changes, name, identity } = scratch;
+        changes.clear();
+        let client = RequestingClient::recognize(snapshot, hosts, &view, client_facts, identity)?;
         let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
         let intent = Dhcp6Intent::from_message(
             &message,
             subnet.is_some_and(|subnet| subnet.own.allows_rapid_commit),
         )?;
-        buffers.context.clear();
         // The subnet of the link that will lease is not known yet.
         let link = client.subnet.map_or(&[][..], |subnet| snapshot.link_subnets(subnet));
         let stores_relay_info = link.iter().any(|&one| snapshot.subnet(one).stores_relay_info);
         if intent.commits_leases() && stores_relay_info {
-            relay_info::write(packet, buffers.context);
-            if clear_if_too_long(buffers.context) {
-                buffers.omissions.note(Omission::RelayInfo);
+            relay_info::write(packet, &mut client_facts.user_context);
+            if clear_if_too_long(&mut client_facts.user_context) {
+                client_facts.omissions.note(Omission::RelayInfo);
             }
         }
         let registration = match intent {
-            Dhcp6Intent::Register => Some(Registration::from_packet(snapshot, &arrival, &client)?),
+            Dhcp6Intent::Register => Some(Registration::from_packet(snapshot, &view, &client)?),
             _ => None,
         };
-        associations.read(&message, intent.wants_lease(), snapshot.own.flex_id.ignores_iaid);
+        associations.read(&message, intent.wants_lease(), snapshot.flex_id.ignores_iaid);
         let mut transaction = Self {
             snapshot,
-            arrival,
+            view,
             message,
             intent,
             associations,
             client,
-            buffers,
+            client_facts,
+            changes,
+            name,
             status: None,
-            fqdn_flags: None,
+            fqdn_answer: None,
             registration,
             gate_epoch: 0,
             progress: CommitProgress::default(),
@@ -136,7 +146,7 @@ impl<'m> Transaction<'m> {
     #[inline(never)]
     fn with_all_changes<R>(&self, commit: impl FnOnce(&[Change<'_>]) -> R) -> R {
         let mut changes = [nothing(); CHANGES_MAX];
-        let planned = self.buffers.changes.iter();
+        let planned = self.changes.iter();
         let pairs = changes.iter_mut().zip(planned);
         let count = pairs.map(|(change, planned)| *change = self.change(planned)).count();
         commit(&changes[..count])
@@ -144,11 +154,11 @@ impl<'m> Transaction<'m> {
 
     /// Returns the terms of the client's host that counts; `None` when the client has none.
     pub(super) fn host_terms(&self) -> Option<&'m HostTerms<V6>> {
-        if self.client.client_hosts.is_empty() {
+        if self.client_facts.client_hosts.is_empty() {
             return None;
         }
         let snapshot = self.snapshot;
-        let host = self.client.host(snapshot, self.host_subnet()?);
+        let host = self.client_facts.current_host(snapshot, self.host_subnet()?);
         self.client.hosts.terms(host)
     }
 
@@ -157,8 +167,8 @@ impl<'m> Transaction<'m> {
         let reserved = self.host_terms().map_or("", |host| &host.hostname);
         let terms = self.name_terms();
         let fqdn = self.message.client_fqdn();
-        let (name, omissions) = self.buffers.name_and_omissions();
-        self.fqdn_flags = name::make(fqdn, reserved, terms, name, omissions);
+        let (name, omissions) = (&mut *self.name, &mut self.client_facts.omissions);
+        self.fqdn_answer = name::make(fqdn, reserved, terms, name, omissions);
     }
 
     /// Converts the prefixes that the client requests to prefixes of the lengths that the pools
@@ -168,7 +178,7 @@ impl<'m> Transaction<'m> {
         for association in self.associations.iter_mut() {
             for hint in association.hints.iter_mut().flatten() {
                 if !hint.address.is_unspecified() {
-                    *hint = self.snapshot.grantable(subnet, *hint, self.buffers.classes);
+                    *hint = self.snapshot.grantable(subnet, *hint, &self.client_facts.classes);
                 }
             }
         }
@@ -177,7 +187,7 @@ impl<'m> Transaction<'m> {
     /// Delays the search for free addresses and prefixes until the client's reserved ones are
     /// fetched.
     fn prefer_reserved(&mut self) {
-        if self.client.client_hosts.is_empty() {
+        if self.client_facts.client_hosts.is_empty() {
             return;
         }
         for kind in [ResourceKind::Address, ResourceKind::Prefix] {
@@ -228,9 +238,9 @@ impl<'m> Transaction<'m> {
         if let Err(no_reply) = self.progress.begin_set_aside() {
             return TransactionStep::Done(Err(no_reply));
         }
-        self.buffers.changes.clear();
+        self.changes.clear();
         if slot.occupancy == SlotOccupancy::Held && slot.owner == SlotOwner::Requester {
-            self.buffers.changes.push(at, slot, PlannedAction::Plain(Action::Unhold));
+            self.changes.push(at, slot, PlannedAction::Plain(Action::Unhold));
         }
         TransactionStep::SetAside(slot.address)
     }
@@ -238,7 +248,7 @@ impl<'m> Transaction<'m> {
     /// Ends the transaction until the hosts that the transaction needs are known. Candidates are
     /// held meanwhile, so that the next run gets the same ones.
     fn await_hosts(&mut self, now: Now, facts: &[Facts]) -> Step<'_> {
-        self.buffers.changes.clear();
+        self.changes.clear();
         for (at, facts) in facts.iter().take(self.associations.len()).enumerate() {
             let Some((slot, location)) =
                 facts.candidate.and_then(|slot| Some((slot, self.location_of(slot.address)?)))
@@ -248,9 +258,9 @@ impl<'m> Transaction<'m> {
             let deadline_ns = now.mono_ns + self.snapshot.hold_ns;
             let subnet_id = self.snapshot.subnet(location.subnet).id;
             let hold = Action::Hold { deadline_ns, subnet_id };
-            self.buffers.changes.push(at, &slot, PlannedAction::Plain(hold));
+            self.changes.push(at, &slot, PlannedAction::Plain(hold));
         }
-        if self.buffers.changes.is_empty() {
+        if self.changes.is_empty() {
             return TransactionStep::Done(Err(NoReply::AwaitHosts));
         }
         self.progress.begin_hold();
@@ -291,16 +301,12 @@ impl<'m> Transaction<'m> {
         let has_conflict = core::mem::take(&mut association.has_candidate_conflict);
         let MessageAssociation { kind, candidate_request, requested_len, iaid, .. } = *association;
         let addresses = self.resources_to_fetch(at);
-        let candidate_pools = match (candidate_request, self.client.subnet) {
-            (request, Some(selected)) if request.searches_pools() => self.snapshot.pool_order(
-                self.preferred_subnet(at).unwrap_or(selected),
-                kind,
-                requested_len,
-                self.buffers.classes,
-                self.buffers.pools,
-            ),
-            _ => &[],
-        };
+        let first = self.client.subnet.filter(|_| candidate_request.searches_pools());
+        let first = first.map(|selected| self.preferred_subnet(at).unwrap_or(selected));
+        let ClientFacts { classes, pools, .. } = &mut *self.client_facts;
+        let candidate_pools = first.map_or(&[][..], |first| {
+            self.snapshot.pool_order(first, kind, requested_len, classes, pools)
+        });
         let keys = FetchKeys {
             identity: IaIdentity { duid: self.client.duid, kind, iaid },
             addresses,
@@ -321,7 +327,7 @@ impl<'m> Transaction<'m> {
         let Some(association) = self.associations.get(at) else {
             return [None; FETCHED_ADDRESSES_MAX];
         };
-        if self.client.client_hosts.is_empty() {
+        if self.client_facts.client_hosts.is_empty() {
             let mut hints = association.hints.into_iter().flatten();
             return core::array::from_fn(|_| hints.next());
         }
@@ -343,7 +349,7 @@ impl<'m> Transaction<'m> {
     /// Decides for every association of the message; `None` when a fetch or a commit has to come
     /// first.
     fn decide(&mut self, now: Now, facts: &[Facts]) -> Option<Result<u64, NoReply>> {
-        self.buffers.changes.clear();
+        self.changes.clear();
         self.gate_epoch = 0;
         self.associations.iter_mut().for_each(|association| association.chosen = None);
         let mut is_decided = true;
@@ -374,7 +380,7 @@ impl<'m> Transaction<'m> {
         if matches!(self.intent, Dhcp6Intent::Release | Dhcp6Intent::Decline) {
             self.status = Some(StatusCode::Success);
         }
-        self.buffers.changes.is_empty().then_some(Ok(self.gate_epoch))
+        self.changes.is_empty().then_some(Ok(self.gate_epoch))
     }
 
     /// Continues after no address or prefix that the identity association at `at` has or requests
@@ -459,7 +465,7 @@ impl MessageTransaction<V6> for Transaction<'_> {
         if let Some(registration) = &self.registration {
             return commit(&[self.registering(registration)]);
         }
-        let mut planned = self.buffers.changes.iter();
+        let mut planned = self.changes.iter();
         let (Some(first), None) = (planned.next(), planned.next()) else {
             return self.with_all_changes(commit);
         };
@@ -468,7 +474,7 @@ impl MessageTransaction<V6> for Transaction<'_> {
     }
 
     fn looked_up_claims(&self) -> impl Iterator<Item = Resource> {
-        let hosts = self.client.client_hosts;
+        let hosts = &self.client_facts.client_hosts;
         let mut all = hosts.in_subnets().map(|(_, host)| host).chain(hosts.global());
         let has_cached = self.client.hosts.has_external_source()
             && all.any(|host| matches!(host, HostIndex::Cached(_)));

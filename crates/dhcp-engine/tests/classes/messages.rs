@@ -115,6 +115,10 @@ impl PacketView for AnyPacketView<'_> {
         self.0.has_stored_relay_information()
     }
 
+    fn balance_hash(&self) -> Option<u8> {
+        self.0.balance_hash()
+    }
+
     fn read(&self, term: &Term, target: &mut Vec<u8>) -> bool {
         self.0.read(term, target)
     }

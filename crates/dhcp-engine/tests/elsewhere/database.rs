@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dhcp_engine::hosts::{
-    FoundHost, HostAnswer, HostKey, HostSource, ReservationOf, ReservationProtocol,
+    ChangedHosts, FoundHost, HostAnswer, HostKey, HostSource, ReservationOf, ReservationProtocol,
     ReservationScope,
 };
 
@@ -21,6 +21,8 @@ pub(crate) struct Content<F: ReservationProtocol> {
     pub(crate) requests: Batches<F>,
     answered: usize,
     answers: VecDeque<HostAnswer<F>>,
+    /// Keys of hosts that have changed, until the shard takes them; `None` for all keys.
+    changed: Option<Vec<HostKey<F::Address>>>,
 }
 
 impl<F: ReservationProtocol> Default for Content<F> {
@@ -31,6 +33,7 @@ impl<F: ReservationProtocol> Default for Content<F> {
             requests: Vec::new(),
             answered: 0,
             answers: VecDeque::new(),
+            changed: Some(Vec::new()),
         }
     }
 }
@@ -48,10 +51,22 @@ impl<F: ReservationProtocol> SharedHostDatabase<F> {
         self.content().hosts.push((scope, Arc::new(host)));
     }
 
+    /// Announces that the hosts of `keys`, or with `None` of all keys, have changed.
+    pub(crate) fn announce(&self, keys: Option<&[HostKey<F::Address>]>) {
+        let mut content = self.content();
+        content.changed = match (content.changed.take(), keys) {
+            (Some(mut all), Some(keys)) => {
+                all.extend_from_slice(keys);
+                Some(all)
+            }
+            _ => None,
+        };
+    }
+
     /// Answers all requests; returns false when there were none.
     pub(crate) fn answer(&self) -> bool {
         let mut content = self.content();
-        let Content { hosts, is_failing, requests, answered, answers } = &mut *content;
+        let Content { hosts, is_failing, requests, answered, answers, .. } = &mut *content;
         let open = &requests[*answered..];
         for (batch, keys) in (*answered as u64 + 1..).zip(open) {
             let results = keys.iter().map(|key| {
@@ -90,5 +105,12 @@ impl<F: ReservationProtocol> HostSource<F> for SharedHostDatabase<F> {
 
     fn take(&mut self) -> Option<HostAnswer<F>> {
         self.content().answers.pop_front()
+    }
+
+    fn take_changed(&mut self) -> ChangedHosts<F::Address> {
+        match self.content().changed.replace(Vec::new()) {
+            Some(keys) => ChangedHosts::Keys(keys),
+            None => ChangedHosts::All,
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! configuration, waits for them without delaying other clients, and caches them for a while only.
 
 use crate::common;
+mod changed;
 mod counterparts;
 mod database;
 

@@ -20,7 +20,7 @@ use crate::contract::{
 };
 use crate::family::{Family, PoolIndex};
 use crate::lease::{Lease, LeaseState, LeaseTerms};
-use crate::pool::PoolSet;
+use crate::pool::{PoolSet, PoolSpec};
 use crate::sample::{SampleFamily, SampleLease};
 use crate::table::LeaseTable;
 use crate::table::table_family::TableFamily;
@@ -158,7 +158,7 @@ const OUTSIDE: u32 = 0xcb00_7101;
 
 type AddressOf<B> = <<B as StoreFactory>::Family as Family>::Address;
 type ClientOf<B> = <<B as StoreFactory>::Family as Family>::Identity<'static>;
-type SpecOf<B> = <<B as StoreFactory>::Family as TableFamily>::Spec;
+type SpecOf<B> = PoolSpec<<B as StoreFactory>::Family>;
 type ActionOf<B> = Action<LeaseTerms<'static, <B as StoreFactory>::Family>>;
 type ViewOf<B> = SlotView<<B as StoreFactory>::Family>;
 type ChangeBy<B> =

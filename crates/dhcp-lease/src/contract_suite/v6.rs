@@ -13,11 +13,7 @@ const PREFIX_POOL: PoolIndex = PoolIndex(1);
 const HUGE: u128 = 0x2001_0db8_0000_0001 << 64;
 
 fn huge_pool() -> PoolSpec {
-    PoolSpec {
-        first: Ipv6Addr::from_bits(HUGE),
-        last: Ipv6Addr::from_bits(HUGE | u128::from(u64::MAX)),
-        ..V6::pool(0, 0)
-    }
+    PoolSpec { first: huge(0), last: huge(u64::MAX), ..V6::pool(0, 0) }
 }
 
 fn huge(offset: u64) -> Resource {
@@ -28,8 +24,8 @@ fn huge(offset: u64) -> Resource {
 fn prefix_pool(len: u8) -> PoolSpec {
     let first = Ipv6Addr::from_bits(0x2001_0db8_0100 << 80);
     let last = first.to_bits() | (0xff << (128 - len));
-    let last = Ipv6Addr::from_bits(last);
-    PoolSpec { kind: ResourceKind::Prefix, len, first, last, ..V6::pool(0, 0) }
+    let prefix = |address| Resource::prefix(address, len);
+    PoolSpec { first: prefix(first), last: prefix(last.into()), ..V6::pool(0, 0) }
 }
 
 fn association(number: u32, kind: ResourceKind, iaid: u32) -> IaIdentity<'static> {
@@ -98,13 +94,13 @@ pub fn an_address_and_a_prefix_with_one_number_take_turns<B: StoreFactory<Family
     backend: &mut B,
 ) {
     let single = |kind| {
-        let first = Ipv6Addr::from_bits(0x2001_0db8 << 96);
-        PoolSpec { kind, first, last: first, ..V6::pool(0, 0) }
+        let address = Ipv6Addr::from_bits(0x2001_0db8 << 96);
+        let first = Resource { kind, len: 128, address };
+        PoolSpec { first, last: first, ..V6::pool(0, 0) }
     };
     let specs = [single(ResourceKind::Address), single(ResourceKind::Prefix)];
     let mut bench = ContractFixture::new(backend, &specs);
-    let address = Resource::address(specs[0].first);
-    let prefix = Resource::prefix(specs[0].first, 128);
+    let [address, prefix] = specs.map(|spec| spec.first);
     let (first, second) =
         (association(1, ResourceKind::Address, 1), association(2, ResourceKind::Prefix, 1));
     bench.make(first, address, lease_for::<B>(LIFETIME_S));
@@ -133,7 +129,7 @@ pub fn an_address_and_a_prefix_with_one_number_take_turns<B: StoreFactory<Family
 pub fn prefixes_of_another_length_are_others<B: StoreFactory<Family = V6>>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[prefix_pool(56), prefix_pool(60)]);
     let who = association(1, ResourceKind::Prefix, 1);
-    let (wide, narrow) = (prefix_pool(56).first, prefix_pool(60).first);
+    let (wide, narrow) = (prefix_pool(56).first.address, prefix_pool(60).first.address);
     bench.make(who, Resource::prefix(wide, 56), lease_for::<B>(LIFETIME_S));
     let other = bench.slot(who, Resource::prefix(narrow, 60));
     assert_eq!(other.occupancy, SlotOccupancy::Free);

@@ -8,6 +8,7 @@ use super::stripe::Locked;
 use super::table_family::{FamilySlotFields, SlotNumberMap, TableFamily};
 use super::tally::Delta;
 use crate::contract::{PutMode, PutRefusal, Receipt, SlotOccupancy};
+use crate::event::{EventCause, LeaseEventKind};
 use crate::lease::{Lease, LeaseState, RowView};
 
 impl<F: TableFamily> LeaseTable<F> {
@@ -50,6 +51,8 @@ impl<F: TableFamily> LeaseTable<F> {
             return Err(PutRefusal::Overlaps);
         }
         let state = lease.state;
+        let is_deletion = lease.is_deleted();
+        let before = stripe.recorded_lease(id);
         let had = stripe.shown_state(slot_number).filter(|state| !state.is_past());
         let occupancy = stripe.install(id, lease, row_epoch);
         let is_registered = state == LeaseState::Registered;
@@ -61,6 +64,13 @@ impl<F: TableFamily> LeaseTable<F> {
             state.deadlines.hurry(&mut state.slots, id);
         }
         log(stripe.slot(id).row(state));
+        let kind = match (is_deletion, has_lease) {
+            (true, _) => LeaseEventKind::Deleted,
+            (false, true) => LeaseEventKind::Updated,
+            (false, false) => LeaseEventKind::Added,
+        };
+        let after = (!is_deletion).then_some(state);
+        stripe.record(id, kind, before, after, EventCause::internal(row_epoch));
         Ok(Receipt { row_epoch })
     }
 
@@ -97,9 +107,12 @@ impl<F: TableFamily> LeaseTable<F> {
         if unsettled > epochs.settled_epoch {
             return Err(PutRefusal::Unsettled(unsettled));
         }
+        let before = stripe.recorded_lease(id);
         stripe.end_term(id);
         log(stripe.slot(id).row(state));
         stripe.vacate(id, epochs);
+        let cause = EventCause::internal(epochs.row_epoch);
+        stripe.record(id, LeaseEventKind::Deleted, before, None, cause);
         Ok(Receipt { row_epoch: epochs.row_epoch })
     }
 }

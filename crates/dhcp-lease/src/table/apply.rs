@@ -1,5 +1,7 @@
 //! Changes of slots by compare-and-set, several in one commit.
 
+use std::sync::Arc;
+
 use base::Now;
 
 use super::LeaseTable;
@@ -10,6 +12,7 @@ use super::stripe::Locked;
 use super::table_family::{FamilySlotFields, SlotNumberMap, TableFamily};
 use super::tally::Delta;
 use crate::contract::{Action, CHANGES_MAX, ChangeOf, CommitRefusal, Receipt, SlotOccupancy};
+use crate::event::{EventCause, ExchangeCell, LeaseEventKind};
 use crate::lease::{INFINITE_LIFETIME_S, LeaseState, LeaseTerms, RowView};
 
 /// Locks of the lease table's stripes that one commit changes, in ascending order.
@@ -71,9 +74,30 @@ impl<F: TableFamily> LeaseTable<F> {
         epochs: CommitEpochs,
         log: &mut dyn FnMut(RowView<'_, F>),
     ) -> Result<Receipt, CommitRefusal> {
+        self.apply_caused(now, changes, epochs, None, log)
+    }
+
+    /// Applies `changes` as [`LeaseTable::apply`] does; recorded events refer to `exchange`.
+    ///
+    /// # Errors
+    ///
+    /// See [`LeaseTable::apply`].
+    ///
+    /// # Panics
+    ///
+    /// See [`LeaseTable::apply`].
+    pub fn apply_caused(
+        &self,
+        now: Now,
+        changes: &[ChangeOf<'_, F>],
+        epochs: CommitEpochs,
+        exchange: Option<&Arc<ExchangeCell>>,
+        log: &mut dyn FnMut(RowView<'_, F>),
+    ) -> Result<Receipt, CommitRefusal> {
         assert!(changes.len() <= CHANGES_MAX, "a commit has at most {CHANGES_MAX} changes");
         let timed = self.check_clock(now);
-        let commit = Commit { now: timed.now, timed, epochs };
+        let cause = EventCause { row_epoch: epochs.row_epoch, exchange };
+        let commit = Commit { now: timed.now, timed, epochs, cause };
         if let [change] = changes {
             let slot_number = self.slot_number_for(change).ok_or(CommitRefusal::NoSuchSlot)?;
             let mut stripe = self.lock_of(slot_number);
@@ -128,13 +152,14 @@ impl<F: TableFamily> LeaseTable<F> {
 }
 
 /// State of one commit of changes.
-struct Commit {
+struct Commit<'c> {
     now: Now,
     timed: ClockReading,
     epochs: CommitEpochs,
+    cause: EventCause<'c>,
 }
 
-impl Commit {
+impl Commit<'_> {
     const fn receipt(&self, is_logged: bool) -> Receipt {
         Receipt { row_epoch: if is_logged { self.epochs.row_epoch } else { 0 } }
     }
@@ -167,8 +192,7 @@ impl Commit {
         if slot.row_epoch > self.epochs.settled_epoch {
             return Err(CommitRefusal::Unsettled(slot.row_epoch));
         }
-        let is_mine =
-            || slot.family_fields.has_client() && slot.family_fields.is_owned_by(&change.identity);
+        let is_mine = || slot.family_fields.has_client() && slot.is_owned_by(&change.identity);
         let is_over = || slot.expires_s() <= self.now.wall_s();
         let fits = match (change.action, slot.occupancy_at(self.epochs.settled_epoch)) {
             // The last client that registers an address is the one that uses it.
@@ -235,8 +259,11 @@ impl Commit {
             }
             Action::Release => self.release(stripe, id, log),
             Action::Decline { probation_s } => {
+                let before = stripe.recorded_lease(id);
                 self.decline(stripe, id, probation_s);
                 log(stripe.slot(id).row(LeaseState::Declined));
+                let (kind, after) = (LeaseEventKind::Declined, Some(LeaseState::Declined));
+                stripe.record(id, kind, before, after, self.cause);
             }
         }
         true
@@ -258,7 +285,8 @@ impl Commit {
         let is_ended = slot.occupancy == SlotOccupancy::Leased;
         // A released lease stays so for its client, until it is reclaimed.
         if !(is_mine && slot.marks.state() == LeaseState::Released) {
-            stripe.count_ended(id, self.now.wall_s());
+            // The offer writes no row: the lease's own row has its end.
+            stripe.end_previous(id, self.now.wall_s(), EventCause::internal(0));
         }
         stripe.transition(id, SlotOccupancy::Held, |slot| {
             slot.hold_deadline_ns = deadline_ns;
@@ -287,10 +315,14 @@ impl Commit {
         let is_renewed = slot.occupancy == SlotOccupancy::Leased
             && slot.marks.state() == state
             && slot.expires_s() > self.now.wall_s()
-            && (is_same_client || slot.family_fields.is_owned_by(identity));
-        if !is_renewed {
-            stripe.count_ended(id, self.now.wall_s());
-        }
+            && (is_same_client || slot.is_owned_by(identity));
+        let has_ended = !is_renewed && stripe.end_previous(id, self.now.wall_s(), self.cause);
+        let before = if has_ended { None } else { stripe.recorded_lease(id) };
+        let kind = match state {
+            LeaseState::Registered => LeaseEventKind::Registered,
+            _ if is_renewed => LeaseEventKind::Renewed,
+            _ => LeaseEventKind::Allocated,
+        };
         if !is_same_client {
             // A renewed lease keeps the relay agent information: this client may have come without
             // a relay.
@@ -315,15 +347,16 @@ impl Commit {
                 _ => Delta::GIVEN,
             };
             stripe.transition_counted(id, SlotOccupancy::Leased, delta, set_terms);
-            return;
+            return stripe.record(id, kind, before, Some(state), self.cause);
         }
         let slot = stripe.slot_mut(id);
         let expired_s = slot.expires_s();
         slot.touch();
         set_terms(slot);
-        let state = &mut *stripe.state;
-        state.deadlines.relink_renewed(&mut state.slots, id, expired_s);
+        let stripe_state = &mut *stripe.state;
+        stripe_state.deadlines.relink_renewed(&mut stripe_state.slots, id, expired_s);
         stripe.record_use(id);
+        stripe.record(id, kind, before, Some(state), self.cause);
     }
 
     fn release<F: TableFamily>(
@@ -332,6 +365,7 @@ impl Commit {
         id: u32,
         log: &mut dyn FnMut(RowView<'_, F>),
     ) {
+        let before = stripe.recorded_lease(id);
         let is_remembered = stripe.state.deadlines.expiry.has_affinity();
         let slot = stripe.slot_mut(id);
         let is_remembered = is_remembered && slot.valid_lifetime_s != INFINITE_LIFETIME_S;
@@ -344,6 +378,8 @@ impl Commit {
             let past = if is_remembered { LeaseState::Released } else { LeaseState::Assigned };
             slot.marks.set_state(past);
         });
+        let after = is_remembered.then_some(LeaseState::Released);
+        stripe.record(id, LeaseEventKind::Released, before, after, self.cause);
         if !is_remembered {
             stripe.forget_client(id);
         }
@@ -351,7 +387,7 @@ impl Commit {
 
     fn decline<F: TableFamily>(&self, stripe: &mut Locked<'_, F>, id: u32, probation_s: u32) {
         if stripe.slot(id).occupancy == SlotOccupancy::Held {
-            stripe.count_ended(id, self.now.wall_s());
+            stripe.end_previous(id, self.now.wall_s(), self.cause);
         }
         stripe.forget_client(id);
         stripe.transition(id, SlotOccupancy::Declined, |slot| {

@@ -11,6 +11,15 @@ use crate::pool::Allocator;
 /// leased lately: more than clients have been offered and have not requested yet.
 const LATELY: u32 = 4096;
 
+/// Cause of a correction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Correction {
+    /// Lease that was read in the database.
+    Read,
+    /// Row of this server that the database refused.
+    Refused,
+}
+
 impl<F: TableFamily> LeaseTable<F> {
     /// Corrects the slot of `address` from the lease in a shared database, `None` when the database
     /// has none. `row_epoch` is the epoch in which the lease was read; it is not settled yet. A
@@ -18,6 +27,23 @@ impl<F: TableFamily> LeaseTable<F> {
     /// refused that row; so do a held slot without a lease in the database, and a slot that has the
     /// same lease already.
     pub fn correct(&self, address: F::Address, lease: Option<Lease<F>>, row_epoch: u64) {
+        self.replace(address, lease, row_epoch, Correction::Read);
+    }
+
+    /// Corrects the slot of `address` as [`LeaseTable::correct`] does, after the database has
+    /// refused the row of `row_epoch`. The events of that row are discarded: it never was in the
+    /// database.
+    pub fn refuse(&self, address: F::Address, lease: Option<Lease<F>>, row_epoch: u64) {
+        self.replace(address, lease, row_epoch, Correction::Refused);
+    }
+
+    fn replace(
+        &self,
+        address: F::Address,
+        lease: Option<Lease<F>>,
+        row_epoch: u64,
+        correction: Correction,
+    ) {
         let slot_number = match &lease {
             Some(_) => {
                 self.guard(address);
@@ -32,7 +58,13 @@ impl<F: TableFamily> LeaseTable<F> {
         if touched_id.is_some_and(|id| stripe.slot(id).row_epoch > row_epoch) {
             return;
         }
-        match (touched_id, lease) {
+        let refused = match correction {
+            Correction::Refused => stripe.discard_refused(address, row_epoch),
+            Correction::Read => None,
+        };
+        let shown = touched_id.and_then(|id| stripe.recorded_lease(id));
+        let before = refused.map_or(shown, |event| event.before.clone());
+        let corrected_id = match (touched_id, lease) {
             (_, Some(lease)) => {
                 let id = stripe.make(slot_number, address);
                 let slot = stripe.slot(id);
@@ -42,6 +74,7 @@ impl<F: TableFamily> LeaseTable<F> {
                 if !is_same {
                     stripe.install(id, lease, row_epoch);
                 }
+                Some(id)
             }
             (Some(id), None) if stripe.slot(id).occupancy != SlotOccupancy::Held => {
                 stripe.transition(id, SlotOccupancy::Free, |slot| {
@@ -49,8 +82,12 @@ impl<F: TableFamily> LeaseTable<F> {
                     slot.marks.set_state(LeaseState::Assigned);
                 });
                 stripe.forget_client(id);
+                Some(id)
             }
-            (_, None) => {}
+            (touched_id, None) => touched_id,
+        };
+        if let Some(id) = corrected_id {
+            stripe.record_correction(id, before);
         }
     }
 
@@ -65,7 +102,7 @@ impl<F: TableFamily> LeaseTable<F> {
         let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
         let next = pools.cursor(pool);
         // A server that has moved already still gets refusals of addresses that it took before.
-        if F::allocator(spec) != Allocator::Iterative || next.wrapping_sub(slot_number) > LATELY {
+        if spec.allocator != Allocator::Iterative || next.wrapping_sub(slot_number) > LATELY {
             return;
         }
         let position =

@@ -6,9 +6,7 @@ use base::prefetch::prefetch_value;
 use base::{Now, Prefetch};
 
 use super::slot::LeaseSlot;
-use super::table_family::{
-    ClientIndex, FamilySlotFields, SlotClientRelation, SlotNumberMap, TableFamily,
-};
+use super::table_family::{ClientIndex, SlotClientRelation, SlotNumberMap, TableFamily};
 use super::{LeaseTable, STRIPES};
 use crate::contract::{CLIENT_SLOTS_MAX, Facts, FetchKeys, SlotOccupancy, SlotView};
 use crate::family::PoolIndex;
@@ -147,7 +145,7 @@ impl<F: TableFamily> Fetch<'_, '_, F> {
         let Some(slot) = stripe.find(slot_number).map(|id| stripe.slot(id)) else {
             return SlotClientRelation::Others;
         };
-        if !slot.family_fields.is_owned_by(owner) {
+        if !slot.is_owned_by(owner) {
             return SlotClientRelation::Others;
         }
         let view = slot.view(&self.keys.identity, self.settled_epoch);

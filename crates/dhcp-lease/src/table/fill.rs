@@ -8,7 +8,7 @@ use super::LeaseTable;
 use super::order;
 use super::table_family::{SlotNumberMap, TableFamily};
 use crate::family::PoolIndex;
-use crate::pool::PoolSet;
+use crate::pool::{PoolSet, PoolSpec};
 
 /// Largest number of positions of a pool that one claim of a free address looks at to fill the
 /// pool's queue.
@@ -96,7 +96,7 @@ impl<F: TableFamily> LeaseTable<F> {
     /// Returns one of the open slot numbers of a pool, those that may be leased; `None` when the
     /// pool has none.
     fn open_slot_number(
-        spec: &F::Spec,
+        spec: &PoolSpec<F>,
         run: &<F::SlotNumbers as SlotNumberMap<F>>::Run,
         random: u64,
     ) -> Option<(u32, F::Address)> {

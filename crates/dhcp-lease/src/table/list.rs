@@ -10,8 +10,8 @@ use base::Now;
 use super::LeaseTable;
 use super::address_map::STRIPES;
 use super::slot::LeaseSlot;
-use super::table_family::{ClientIndex, FamilySlotFields, SlotNumberMap, TableFamily};
-use crate::contract::SlotOccupancy;
+use super::table_family::{ClientIndex, SlotNumberMap, TableFamily};
+use crate::contract::{LeaseSearch, SlotOccupancy};
 use crate::identity::ClientKey;
 use crate::lease::Lease;
 
@@ -19,9 +19,15 @@ use crate::lease::Lease;
 const PAGE_BLOCKS: usize = 16;
 
 /// Returns the lease that `slot` has or remembers, if any.
-fn visible_lease<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<Lease<F>> {
+pub(super) fn visible_lease<F: TableFamily>(slot: &LeaseSlot<F>) -> Option<Lease<F>> {
     let state = if slot.version == 0 { None } else { slot.shown_state() };
     state.map(|state| slot.row(state).to_lease())
+}
+
+/// Returns the lease that `slot` has or remembers, if it is one of the client with `key`.
+fn lease_of_client<F: TableFamily>(slot: &LeaseSlot<F>, key: ClientKey<'_>) -> Option<Lease<F>> {
+    let row = slot.shown_state().map(|state| slot.row(state));
+    row.filter(|row| F::is_of(row, key)).map(|row| row.to_lease())
 }
 
 impl<F: TableFamily> LeaseTable<F> {
@@ -48,7 +54,7 @@ impl<F: TableFamily> LeaseTable<F> {
         let stripe = self.lock_of(slot_number);
         let Some(slot) = stripe.find(slot_number).map(|id| stripe.slot(id)) else { return false };
         let is_running = slot.occupancy == SlotOccupancy::Leased && now.wall_s() < slot.expires_s();
-        if !is_running || slot.address() != address || !slot.family_fields.is_owned_by(identity) {
+        if !is_running || slot.address() != address || !slot.is_owned_by(identity) {
             return false;
         }
         if let Some(extra) = &slot.extra {
@@ -85,18 +91,51 @@ impl<F: TableFamily> LeaseTable<F> {
     /// looked at.
     pub(super) fn search(&self, key: ClientKey<'_>) -> (Vec<Lease<F>>, usize) {
         let (mut leases, mut looked_at) = (Vec::new(), 0);
-        let mut look = |slot: &LeaseSlot<F>| {
+        self.visit_client_slots(key, &mut |slot| {
             looked_at += 1;
-            let row = slot.shown_state().map(|state| slot.row(state));
-            leases.extend(row.filter(|row| F::is_of(row, key)).map(|row| row.to_lease()));
+            leases.extend(lease_of_client(slot, key));
+        });
+        leases.sort_by_key(|lease| F::order(lease.address));
+        (leases, looked_at)
+    }
+
+    /// Appends the leases that `search` finds to `leases` and returns the epoch of their newest
+    /// row, as [`LeaseStore::find_leases`](crate::LeaseStore::find_leases) does.
+    pub fn find_leases(&self, search: LeaseSearch<'_, F>, leases: &mut Vec<Lease<F>>) -> u64 {
+        let (mut newest_epoch, before) = (0, leases.len());
+        let mut add = |lease: Option<Lease<F>>, slot: &LeaseSlot<F>| {
+            if let Some(lease) = lease {
+                newest_epoch = newest_epoch.max(slot.row_epoch);
+                leases.push(lease);
+            }
         };
+        match search {
+            LeaseSearch::Address(address) => {
+                let Some(slot_number) = self.slot_numbers.find(address) else { return 0 };
+                let stripe = self.lock_of(slot_number);
+                if let Some(id) = stripe.find(slot_number) {
+                    let slot = stripe.slot(id);
+                    add(visible_lease(slot), slot);
+                }
+            }
+            LeaseSearch::Client(key) => {
+                self.visit_client_slots(key, &mut |slot| add(lease_of_client(slot, key), slot));
+            }
+        }
+        leases[before..].sort_by_key(|lease| F::order(lease.address));
+        newest_epoch
+    }
+
+    /// Calls `visit` with every slot that may have a lease of the client with `key`: if an index
+    /// leads to all of them, only with those.
+    fn visit_client_slots(&self, key: ClientKey<'_>, visit: &mut dyn FnMut(&LeaseSlot<F>)) {
         if let Some(mut slot_numbers) = self.index.find_all(key) {
             slot_numbers.sort_unstable();
             slot_numbers.dedup();
             for slot_number in slot_numbers {
                 let stripe = self.lock_of(slot_number);
                 if let Some(id) = stripe.find(slot_number) {
-                    look(stripe.slot(id));
+                    visit(stripe.slot(id));
                 }
             }
         } else {
@@ -104,12 +143,10 @@ impl<F: TableFamily> LeaseTable<F> {
                 for part in 0.. {
                     let stripe = self.lock(number);
                     let Some(slots) = stripe.state.slots.part(part) else { break };
-                    slots.for_each(&mut look);
+                    slots.for_each(&mut *visit);
                 }
             }
         }
-        leases.sort_by_key(|lease| F::order(lease.address));
-        (leases, looked_at)
     }
 
     /// Returns the leases, in any state, of up to `limit` addresses that come next `after` a given

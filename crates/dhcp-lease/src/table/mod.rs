@@ -15,12 +15,14 @@ pub(crate) mod commit_epochs;
 mod correct;
 pub(crate) mod cycle;
 mod deadlines;
+pub(crate) mod events;
 pub(crate) mod expiry;
 mod fetch;
 mod fill;
 mod filling;
 pub(crate) mod index;
 pub(crate) mod latest_value;
+pub(crate) mod leases_before;
 mod list;
 mod load;
 pub(crate) mod memory;
@@ -49,6 +51,7 @@ use address_map::{AddressMap, STRIPES};
 use base::Now;
 use clock::WallClock;
 use cycle::{Cycles, ReclaimLimits};
+use events::EventRecording;
 use expiry::Expiry;
 use overlap::Overlaps as _;
 use reserved::Reserved;
@@ -58,7 +61,7 @@ use tally::Tallies;
 pub use usage::Usage;
 
 use crate::family::PoolIndex;
-use crate::pool::{Allocator, PoolSet};
+use crate::pool::{Allocator, PoolSet, PoolSpec};
 
 /// Number of blocks of 256 addresses up to which configuring pools creates their slots; further
 /// slots are created when first touched. 2048 blocks take 64 MiB.
@@ -96,6 +99,7 @@ pub struct LeaseTable<F: TableFamily> {
     /// Limits on the leases that sweeps may reclaim in the current cycle.
     cycles: Cycles,
     wall_clock: WallClock,
+    events: EventRecording,
 }
 
 impl<F: TableFamily> LeaseTable<F> {
@@ -106,7 +110,7 @@ impl<F: TableFamily> LeaseTable<F> {
         let none = Arc::new(PoolSet::new(&[], Vec::new(), None));
         let tallies = Tallies::none(Arc::clone(&none));
         Self {
-            stripes: (0..STRIPES).map(|_| Stripe::new(Arc::clone(&tallies))).collect(),
+            stripes: (0..STRIPES).map(|at| Stripe::new(at, Arc::clone(&tallies))).collect(),
             map: AddressMap::new(),
             slot_numbers: F::SlotNumbers::new(seed),
             index: F::Index::new(seed),
@@ -123,7 +127,16 @@ impl<F: TableFamily> LeaseTable<F> {
             swept_early: [const { AtomicU32::new(0) }; 3],
             cycles: Cycles::default(),
             wall_clock: WallClock::new(),
+            events: EventRecording::default(),
         }
+    }
+
+    /// Returns the empty lease table with an index that leads from the identifier of a client to
+    /// all its leases, for lease queries: a DHCPv6 table has none by DUID alone.
+    #[must_use]
+    pub fn with_whole_clients_indexed(mut self) -> Self {
+        self.index.index_whole_clients();
+        self
     }
 
     /// Returns false once a thread has panicked while it changed a part of the lease table.
@@ -152,9 +165,9 @@ impl<F: TableFamily> LeaseTable<F> {
     /// # Panics
     ///
     /// Panics when a pool ends before it starts.
-    pub fn configure(&self, specs: &[F::Spec], reserved: &[F::Address]) -> Arc<PoolSet<F>> {
+    pub fn configure(&self, specs: &[PoolSpec<F>], reserved: &[F::Address]) -> Arc<PoolSet<F>> {
         for spec in specs {
-            let (first, last) = F::bounds(spec);
+            let PoolSpec { first, last, .. } = *spec;
             assert!(first <= last, "a checked configuration has no empty pool");
         }
         let mut configuration = self.lock_configuration();
@@ -266,7 +279,7 @@ impl<F: TableFamily> LeaseTable<F> {
     /// number.
     fn claim_open(&self, pools: &PoolSet<F>, pool: PoolIndex) -> Option<(u32, F::Address)> {
         let (spec, run) = (&pools.specs()[pool.0 as usize], pools.run(pool));
-        match F::allocator(spec) {
+        match spec.allocator {
             Allocator::Iterative => {
                 let claimed = F::SlotNumbers::claim(&self.map, spec, run, pools.cursor(pool))?;
                 pools.advance(pool, claimed.0);

@@ -195,11 +195,16 @@ impl<F: TableFamily> LeaseSlot<F> {
         }
     }
 
+    /// Returns true if the slot's client is the client `identity`.
+    pub(super) fn is_owned_by(&self, identity: &F::Identity<'_>) -> bool {
+        self.family_fields.is_owned_by(self.subnet_id, identity)
+    }
+
     /// Returns the view of the slot for the client `identity`.
     pub(super) fn view(&self, identity: &F::Identity<'_>, settled_epoch: u64) -> SlotView<F> {
         let owner = if !self.family_fields.has_client() {
             SlotOwner::NoClient
-        } else if self.family_fields.is_owned_by(identity) {
+        } else if self.is_owned_by(identity) {
             SlotOwner::Requester
         } else {
             SlotOwner::Other

@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::LeaseTable;
 use super::commit_epochs::CommitEpochs;
 use super::deadlines::Deadlines;
+use super::events::WaitingEvent;
 use super::slot::LeaseSlot;
 use super::slots::StripeSlots;
 use super::table_family::{ClientIndex, FamilySlotFields, SlotNumberMap, TableFamily};
 use super::tally::{Delta, Outside, Tallies, TallyKey};
 use super::usage::Usage;
 use crate::contract::{SlotOccupancy, SlotView};
+use crate::event::{EventCause, LeaseEventKind};
 use crate::lease::LeaseState;
 
 /// Next events of a stripe of the lease table, readable without its lock: a sweep locks only
@@ -40,18 +42,23 @@ pub(super) struct StripeState<F: TableFamily> {
     /// Counters of the leases of all pools.
     pub(super) tallies: Arc<Tallies<F>>,
     pub(super) outside: Outside<F>,
+    /// Recorded events of the stripe's slots that were not taken.
+    pub(super) events: Vec<WaitingEvent<F>>,
 }
 
 /// Part of the lease table with its own lock, alone in its cache lines.
 #[repr(align(128))]
 pub(super) struct Stripe<F: TableFamily> {
+    /// Position of the stripe in the table.
+    number: usize,
     pub(super) hints: StripeHints,
     state: Mutex<StripeState<F>>,
 }
 
 impl<F: TableFamily> Stripe<F> {
-    pub(super) fn new(tallies: Arc<Tallies<F>>) -> Self {
+    pub(super) fn new(number: usize, tallies: Arc<Tallies<F>>) -> Self {
         Self {
+            number,
             hints: StripeHints {
                 first_hold_ns: AtomicU64::new(u64::MAX),
                 first_release_epoch: AtomicU64::new(u64::MAX),
@@ -65,6 +72,7 @@ impl<F: TableFamily> Stripe<F> {
                 reserved: Vec::new(),
                 tallies,
                 outside: Outside::<F>::new(),
+                events: Vec::new(),
             }),
         }
     }
@@ -76,7 +84,7 @@ impl<F: TableFamily> Stripe<F> {
 
     pub(super) fn lock<'t>(&'t self, table: &'t LeaseTable<F>) -> Locked<'t, F> {
         let state = self.state.lock().expect("no holder of a stripe panics");
-        Locked { table, hints: &self.hints, state }
+        Locked { table, number: self.number, hints: &self.hints, state }
     }
 }
 
@@ -84,7 +92,9 @@ impl<F: TableFamily> Stripe<F> {
 /// which updates lists, free bits, indexes and counts with it.
 pub(super) struct Locked<'t, F: TableFamily> {
     pub(super) table: &'t LeaseTable<F>,
-    hints: &'t StripeHints,
+    /// Position of the stripe in the table.
+    pub(super) number: usize,
+    pub(super) hints: &'t StripeHints,
     pub(super) state: MutexGuard<'t, StripeState<F>>,
 }
 
@@ -236,18 +246,37 @@ impl<F: TableFamily> Locked<'_, F> {
         });
     }
 
-    /// Counts the end of the lease in slot `id` before another client gets the slot: no sweep has
-    /// counted it.
-    pub(super) fn count_ended(&mut self, id: u32, wall_s: u64) {
+    /// Returns the way in which the lease in slot `id` ends at `wall_s`, unless it was counted as
+    /// ended before.
+    fn lease_end(&self, id: u32, wall_s: u64) -> Option<LeaseEventKind> {
         let slot = self.slot(id);
-        let delta = match (slot.occupancy, slot.marks.state()) {
-            (SlotOccupancy::Leased, _) if slot.expires_s() <= wall_s => Delta::RECLAIMED,
-            (SlotOccupancy::Declined, _) => Delta::RECOVERED,
-            (SlotOccupancy::Leased, _) => return,
-            (_, LeaseState::Released) => Delta::RECLAIMED,
-            _ => return,
-        };
-        self.count(id, delta);
+        match (slot.occupancy, slot.marks.state()) {
+            (SlotOccupancy::Leased, _) if slot.expires_s() <= wall_s => {
+                Some(LeaseEventKind::Reclaimed)
+            }
+            (SlotOccupancy::Declined, _) => Some(LeaseEventKind::Recovered),
+            (SlotOccupancy::Leased, _) => None,
+            (_, LeaseState::Released) => Some(LeaseEventKind::Reclaimed),
+            _ => None,
+        }
+    }
+
+    /// Counts the end of the lease in slot `id`, if it was not counted before. Returns the way in
+    /// which it ended.
+    pub(super) fn count_ended(&mut self, id: u32, wall_s: u64) -> Option<LeaseEventKind> {
+        let kind = self.lease_end(id, wall_s)?;
+        let is_probation = kind == LeaseEventKind::Recovered;
+        self.count(id, if is_probation { Delta::RECOVERED } else { Delta::RECLAIMED });
+        Some(kind)
+    }
+
+    /// Counts and records the end of the lease in slot `id` before another client gets the slot: no
+    /// sweep has counted it. Returns true if a lease ended.
+    pub(super) fn end_previous(&mut self, id: u32, wall_s: u64, cause: EventCause<'_>) -> bool {
+        let Some(kind) = self.count_ended(id, wall_s) else { return false };
+        let before = self.recorded_lease(id);
+        self.record(id, kind, before, None, cause);
+        true
     }
 
     /// Makes `identity` the client of slot `id`.

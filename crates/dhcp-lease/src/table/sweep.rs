@@ -20,6 +20,7 @@ use super::stripe::{Locked, Stripe, StripeHints};
 use super::sweep_request::{Position, Sweep};
 use super::table_family::{FamilySlotFields, TableFamily};
 use crate::contract::{SlotOccupancy, SweepCounts};
+use crate::event::{EventCause, LeaseEventKind};
 use crate::lease::{LeaseState, RowView};
 
 impl<F: TableFamily> LeaseTable<F> {
@@ -341,12 +342,17 @@ impl<F: TableFamily> SweepPass<'_, F> {
             (SlotOccupancy::Declined, _) => self.swept.declined += 1,
             _ => self.swept.leases += 1,
         }
-        stripe.count_ended(id, wall_s);
+        let kind = stripe.count_ended(id, wall_s).unwrap_or(LeaseEventKind::Forgotten);
+        let before = stripe.recorded_lease(id);
         self.freed |= !is_past;
+        let row_epoch = if self.log.is_some() { self.sweep.row_epoch } else { 0 };
+        let cause = EventCause::internal(row_epoch);
         if is_remembered {
             self.remember(stripe, id);
+            stripe.record(id, kind, before, Some(LeaseState::ExpiredReclaimed), cause);
         } else {
             self.delete(stripe, id);
+            stripe.record(id, kind, before, None, cause);
         }
     }
 

@@ -16,13 +16,11 @@ use super::slot::LeaseSlot;
 use crate::family::{Family, PoolIndex};
 use crate::identity::{ClientKey, HardwareAddress};
 use crate::lease::{Lease, RowView};
-use crate::pool::{Allocator, PoolSet};
+use crate::pool::{PoolSet, PoolSpec};
 
 /// Address family whose leases a [`LeaseTable`](super::LeaseTable) keeps. Other crates cannot
 /// implement it, since it names types private to the table.
 pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
-    /// Type of the specification of a pool, as configured.
-    type Spec: Copy + Eq + Debug + Send + Sync;
     /// Type of the map from addresses to the numbers of their slots.
     type SlotNumbers: SlotNumberMap<Self>;
     /// Type of the index that finds a client's slots.
@@ -45,17 +43,8 @@ pub trait TableFamily: Family<PoolSet = PoolSet<Self>> {
     /// Returns the position of `address` in the order in which leases are listed.
     fn order(address: Self::Address) -> Self::Order;
 
-    /// Returns the allocator of a pool.
-    fn allocator(spec: &Self::Spec) -> Allocator;
-
-    /// Returns the `id` of the pool's subnet and the pool's own `pool-id`.
-    fn ids(spec: &Self::Spec) -> (u32, u32);
-
-    /// Returns the first and the last address of a pool.
-    fn bounds(spec: &Self::Spec) -> (Self::Address, Self::Address);
-
     /// Returns the number of addresses of a pool.
-    fn capacity(spec: &Self::Spec) -> u128;
+    fn capacity(spec: &PoolSpec<Self>) -> u128;
 
     /// Stores in `slot` the fields of a new or renewed lease that only this family has.
     fn set_extra(slot: &mut LeaseSlot<Self>, extra: &Self::LeaseExtra);
@@ -99,7 +88,7 @@ pub trait FamilySlotFields<F: Family>: Debug + Default + Send {
     fn has_client(&self) -> bool;
 
     /// Returns true if the slot belongs or last belonged to `identity`.
-    fn is_owned_by(&self, identity: &F::Identity<'_>) -> bool;
+    fn is_owned_by(&self, subnet_id: u32, identity: &F::Identity<'_>) -> bool;
 
     /// Returns true if the identities stored in the slot are exactly those of `identity`.
     fn has_identity(&self, identity: &F::Identity<'_>) -> bool;
@@ -122,6 +111,10 @@ pub trait ClientIndex<F: TableFamily>: Send + Sync {
     /// Returns an empty index. The secret `seed` prevents clients from choosing identities that
     /// collide.
     fn new(seed: u64) -> Self;
+
+    /// Makes the index, while it is empty, lead to all slots of a client by its identifier alone
+    /// too, where it does not anyway.
+    fn index_whole_clients(&mut self);
 
     /// Makes room in the index for the clients of `count` slots.
     fn reserve(&self, count: usize);
@@ -226,7 +219,7 @@ pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
     fn runs(&self, map: &AddressMap, after: Option<F::Order>) -> Vec<Vec<(u32, F::Address)>>;
 
     /// Plans the slot numbers of the pools `specs`; returns the run of each pool and the opening.
-    fn plan(&self, specs: &[F::Spec]) -> (Vec<Self::Run>, OpeningPlan<Self::Publication>);
+    fn plan(&self, specs: &[PoolSpec<F>]) -> (Vec<Self::Run>, OpeningPlan<Self::Publication>);
 
     /// Plans to open more of a pool all of whose open slot numbers are taken; `None` when all are
     /// open.
@@ -241,23 +234,23 @@ pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
 
     /// Returns the slot number at which a search in a pool starts when no address was leased from
     /// it yet.
-    fn start(spec: &F::Spec, run: &Self::Run) -> u32;
+    fn start(spec: &PoolSpec<F>, run: &Self::Run) -> u32;
 
     /// Returns the number of positions of a pool from the first on, without those of slot numbers
     /// that are not open where that is possible.
-    fn count(spec: &F::Spec, run: &Self::Run) -> u64;
+    fn count(spec: &PoolSpec<F>, run: &Self::Run) -> u64;
 
     /// Returns the positions of a pool whose slot numbers are open, in ranges that ascend and only
     /// grow at their ends.
-    fn open_positions(spec: &F::Spec, run: &Self::Run) -> impl Iterator<Item = Range<u64>>;
+    fn open_positions(spec: &PoolSpec<F>, run: &Self::Run) -> impl Iterator<Item = Range<u64>>;
 
     /// Returns the slot number and address at `position` of a pool; `None` as long as the position
     /// is not open.
-    fn at(spec: &F::Spec, run: &Self::Run, position: u64) -> Option<(u32, F::Address)>;
+    fn at(spec: &PoolSpec<F>, run: &Self::Run, position: u64) -> Option<(u32, F::Address)>;
 
     /// Returns the position of `address` in a pool that contains it; `None` when the address has no
     /// position.
-    fn position(spec: &F::Spec, run: &Self::Run, address: F::Address) -> Option<u32>;
+    fn position(spec: &PoolSpec<F>, run: &Self::Run, address: F::Address) -> Option<u32>;
 
     /// Returns the memory that the map takes, in bytes.
     fn bytes(&self) -> usize;
@@ -266,7 +259,7 @@ pub trait SlotNumberMap<F: TableFamily>: Overlaps<F> {
     /// gets the address: the next at or after `start`, wrapping around once.
     fn claim(
         map: &AddressMap,
-        spec: &F::Spec,
+        spec: &PoolSpec<F>,
         run: &Self::Run,
         start: u32,
     ) -> Option<(u32, F::Address)>;

@@ -24,7 +24,7 @@ use super::table_family::{SlotNumberMap, TableFamily};
 use crate::contract::SlotOccupancy;
 use crate::family::{Family, PoolIndex};
 use crate::lease::LeaseState;
-use crate::pool::PoolSet;
+use crate::pool::{PoolSet, PoolSpec};
 
 /// Number of cache lines of the counters of each pool.
 const CACHE_LINES: usize = 8;
@@ -179,8 +179,8 @@ impl PoolTally {
 /// Key that distinguishes one pool's counters from those of others: its ids and its bounds.
 type Key<F> = ((u32, u32), (<F as Family>::Address, <F as Family>::Address));
 
-fn key_of<F: TableFamily>(spec: &F::Spec) -> Key<F> {
-    (F::ids(spec), F::bounds(spec))
+fn key_of<F: TableFamily>(spec: &PoolSpec<F>) -> Key<F> {
+    ((spec.subnet_id, spec.pool_id), (spec.first, spec.last))
 }
 
 /// Counters of the pools of one configuration, and of the previous one while slots are moved.
@@ -204,8 +204,9 @@ impl<F: TableFamily> Tallies<F> {
     pub(super) fn after(&self, pools: &Arc<PoolSet<F>>) -> Option<Arc<Self>> {
         let keys = |pools: &PoolSet<F>| pools.specs().iter().map(key_of::<F>).collect::<Vec<_>>();
         let (old, new) = (keys(&self.pools), keys(pools));
-        let allocators =
-            |pools: &PoolSet<F>| pools.specs().iter().map(F::allocator).collect::<Vec<_>>();
+        let allocators = |pools: &PoolSet<F>| {
+            pools.specs().iter().map(|spec| spec.allocator).collect::<Vec<_>>()
+        };
         if old == new && allocators(&self.pools) == allocators(pools) {
             return None;
         }

@@ -1,6 +1,5 @@
 //! Leases of DHCPv4: addresses.
 
-pub mod pool;
 mod table_family;
 pub mod testing;
 
@@ -8,6 +7,8 @@ use core::net::Ipv4Addr;
 
 use crate::family::Family;
 use crate::{ClientId, HardwareAddress};
+
+pub use base::V4;
 
 pub use crate::contract::{
     CHANGES_MAX, CLIENT_SLOTS_MAX, CommitRefusal, FETCHED_ADDRESSES_MAX, LeaseStore, Receipt,
@@ -17,7 +18,6 @@ pub use crate::family::PoolIndex;
 pub use crate::lease::LeaseState;
 pub use crate::pool::Allocator;
 pub use crate::table::Usage;
-pub use pool::PoolSpec;
 
 /// Fields of a fetched slot that only DHCPv4 has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,10 +43,6 @@ impl LeaseClient {
         self.client_id.as_ref().map(ClientId::octets)
     }
 }
-
-/// Address family DHCPv4, whose leases are IPv4 addresses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct V4;
 
 impl Family for V4 {
     type Address = Ipv4Addr;
@@ -76,6 +72,8 @@ pub type Facts = crate::contract::Facts<V4>;
 pub type FetchKeys<'a> = crate::contract::FetchKeys<'a, V4>;
 /// State of one DHCPv4 slot at the time of the fetch.
 pub type SlotView = crate::contract::SlotView<V4>;
+/// Pool of DHCPv4 as configured.
+pub type PoolSpec = crate::pool::PoolSpec<V4>;
 /// Pools of one DHCPv4 configuration snapshot.
 pub type PoolSet = crate::pool::PoolSet<V4>;
 /// Table of all DHCPv4 leases of a server.

@@ -15,12 +15,11 @@ use crate::table::slot::LeaseSlot;
 use crate::table::table_family::{
     ClientIndex, FamilySlotFields, OpeningPlan, SlotClientRelation, SlotNumberMap, TableFamily,
 };
-use crate::{Allocator, ClientId, ClientKey, HardwareAddress, Identity};
+use crate::{ClientId, ClientKey, HardwareAddress, Identity};
 
 const _: () = assert!(size_of::<LeaseSlot<V4>>() == 128, "a slot is two cache lines");
 
 impl TableFamily for V4 {
-    type Spec = PoolSpec;
     type SlotNumbers = DirectSlotNumbers;
     type Index = ByEitherKey;
     type SlotFields = LeaseClient;
@@ -31,18 +30,6 @@ impl TableFamily for V4 {
 
     fn order(address: Ipv4Addr) -> Ipv4Addr {
         address
-    }
-
-    fn allocator(spec: &PoolSpec) -> Allocator {
-        spec.allocator
-    }
-
-    fn ids(spec: &PoolSpec) -> (u32, u32) {
-        (spec.subnet_id, spec.pool_id)
-    }
-
-    fn bounds(spec: &PoolSpec) -> (Ipv4Addr, Ipv4Addr) {
-        (spec.first, spec.last)
     }
 
     fn capacity(spec: &PoolSpec) -> u128 {
@@ -64,7 +51,7 @@ impl TableFamily for V4 {
         // An identifier made from the hardware address has no entry of its own.
         let is_own = |octets: &&[u8]| hardware_in(octets) != Some(hardware);
         let client_id = lease.client.identifier().filter(is_own);
-        Identity { hardware, client_id, match_client_id: true }
+        Identity { hardware, client_id, match_client_id: true, hardware_only_subnets: &[] }
     }
 
     fn slot_fields(
@@ -97,8 +84,8 @@ impl FamilySlotFields<V4> for LeaseClient {
         !self.hardware.is_empty() || self.client_id.is_some()
     }
 
-    fn is_owned_by(&self, identity: &Identity<'_>) -> bool {
-        identity.owns(&self.hardware, self.identifier())
+    fn is_owned_by(&self, subnet_id: u32, identity: &Identity<'_>) -> bool {
+        identity.owns(subnet_id, &self.hardware, self.identifier())
     }
 
     fn has_identity(&self, identity: &Identity<'_>) -> bool {
@@ -156,6 +143,9 @@ impl ClientIndex<V4> for ByEitherKey {
             by_client_id: IdentityIndex::new(seed.rotate_left(32)),
         }
     }
+
+    // An identifier leads to all slots of its client anyway.
+    fn index_whole_clients(&mut self) {}
 
     fn reserve(&self, count: usize) {
         self.by_hardware.reserve(count);
@@ -372,9 +362,9 @@ mod tests {
     use base::{Now, Random};
 
     use super::*;
-    use crate::LeaseState;
     use crate::contract::{CLIENT_SLOTS_MAX, Facts, FetchKeys};
     use crate::table::LeaseTable;
+    use crate::{Allocator, LeaseState};
 
     const FIRST: u32 = 0x0a00_0000;
     const ADDRESSES: u32 = 16;
@@ -410,7 +400,7 @@ mod tests {
             },
             valid_lifetime_s: 100,
             cltt_s: 1_000,
-            subnet_id: 1,
+            subnet_id: 1 + random.below(2) as u32,
             fqdn_fwd: false,
             fqdn_rev: false,
             hostname: "".into(),
@@ -428,7 +418,7 @@ mod tests {
             (0..ADDRESSES).filter_map(|at| table.lease((FIRST + at).into())).collect();
         let owned = |identity: Identity<'_>| {
             let is_owned = move |lease: &&Lease| {
-                identity.owns(&lease.client.hardware, lease.client.identifier())
+                identity.owns(lease.subnet_id, &lease.client.hardware, lease.client.identifier())
             };
             leases.iter().filter(is_owned).collect::<Vec<_>>()
         };
@@ -465,6 +455,7 @@ mod tests {
                     hardware,
                     client_id: client_id.as_deref(),
                     match_client_id: random.chance(4, 5),
+                    hardware_only_subnets: if random.chance(1, 3) { &[2] } else { &[] },
                 };
                 let mut facts = Facts::<V4>::default();
                 let keys = FetchKeys {

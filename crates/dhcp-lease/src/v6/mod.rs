@@ -3,7 +3,6 @@
 mod extent;
 pub mod lease;
 mod overlap;
-pub mod pool;
 pub mod resource;
 mod slot_number_map;
 mod spans;
@@ -11,6 +10,8 @@ mod table_family;
 pub mod testing;
 
 use crate::family::Family;
+
+pub use base::V6;
 
 pub use crate::contract::{
     CHANGES_MAX, CLIENT_SLOTS_MAX, CommitRefusal, FETCHED_ADDRESSES_MAX, LeaseStore, Receipt,
@@ -21,13 +22,8 @@ pub use crate::lease::{INFINITE_LIFETIME_S, LeaseState};
 pub use crate::pool::Allocator;
 pub use crate::table::Usage;
 pub use lease::{HardwareSource, LeaseClient, LeaseExtra};
-pub use pool::PoolSpec;
 pub use resource::{IaIdentity, Resource, ResourceKind};
 pub use spans::Spans;
-
-/// Address family DHCPv6, whose leases are IPv6 addresses and delegated prefixes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct V6;
 
 /// Fields of a fetched slot that only DHCPv6 has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +62,8 @@ pub type Facts = crate::contract::Facts<V6>;
 pub type FetchKeys<'a> = crate::contract::FetchKeys<'a, V6>;
 /// State of one DHCPv6 slot at the time of the fetch.
 pub type SlotView = crate::contract::SlotView<V6>;
+/// Pool of DHCPv6 as configured.
+pub type PoolSpec = crate::pool::PoolSpec<V6>;
 /// Pools of one DHCPv6 configuration snapshot.
 pub type PoolSet = crate::pool::PoolSet<V6>;
 /// Table of all DHCPv6 leases of a server.

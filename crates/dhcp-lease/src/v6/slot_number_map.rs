@@ -21,12 +21,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
-use super::V6;
 use super::extent::{ExtentRange, ResourceExtent};
 use super::overlap::OverlapGuards;
-use super::pool::PoolSpec;
 use super::resource::{Resource, ResourceKind};
 use super::spans::Class;
+use super::{PoolSpec, V6};
 use crate::table::address_map::AddressMap;
 use crate::table::latest_value::LatestValue;
 use crate::table::table_family::{OpeningPlan, SlotNumberMap};
@@ -232,7 +231,7 @@ impl Dictionary {
         spec: &PoolSpec,
         share: u32,
     ) {
-        let (first, last) = spec.bounds();
+        let PoolSpec { first, last, .. } = *spec;
         let size = (last.number() - first.number()).saturating_add(1);
         let stretches = directory.stretches(first, last);
         let covered: u32 = stretches.iter().map(|stretch| stretch.last - stretch.first + 1).sum();
@@ -249,7 +248,7 @@ impl Dictionary {
             let remaining = (SINGLE - allocation.next_extent) & !0xff;
             let count = gap.min(u128::from(missing.min(remaining))) as u32;
             if count > 0 {
-                let start = Resource::from_number(spec.kind, spec.len, next);
+                let start = Resource::from_number(first.kind, first.len, next);
                 let extent = Arc::new(ResourceExtent::new(start, count, allocation.next_extent));
                 allocation.next_extent += count.next_multiple_of(256);
                 missing -= count;
@@ -268,7 +267,7 @@ impl Dictionary {
     /// part of half of the remaining slot numbers for large ones.
     fn share(&self, specs: &[PoolSpec]) -> u32 {
         let is_large = |spec: &&PoolSpec| {
-            let (first, last) = spec.bounds();
+            let PoolSpec { first, last, .. } = *spec;
             last.number() - first.number() >= u128::from(WHOLE)
         };
         let large = specs.iter().filter(is_large).count() as u32;
@@ -386,13 +385,13 @@ impl SlotNumberMap<V6> for Dictionary {
         let mut change = DirectoryChange::default();
         let share = self.share(specs);
         for spec in specs {
-            let (first, last) = spec.bounds();
+            let PoolSpec { first, last, .. } = *spec;
             let is_small = last.number() - first.number() < u128::from(WHOLE);
             self.reserve(&mut directory, &mut change, spec, if is_small { WHOLE } else { share });
             add_range(&mut directory.pooled, first, last);
         }
         let runs = specs.iter().map(|spec| {
-            let (first, last) = spec.bounds();
+            let PoolSpec { first, last, .. } = *spec;
             directory.stretches(first, last)
         });
         let runs = runs.collect();
@@ -555,7 +554,7 @@ mod tests {
     #[test]
     fn clients_that_ask_for_anything_get_a_bounded_number_of_slot_numbers() {
         let slot_numbers = Dictionary::new(1);
-        let spec = PoolSpec { last: huge(u64::MAX).address, ..V6::pool(0, 0) };
+        let spec = PoolSpec { last: huge(u64::MAX), ..V6::pool(0, 0) };
         let (_, opening) = slot_numbers.plan(&[spec]);
         slot_numbers.publish(opening.publication);
         let far = |number: u32| huge((1 << 50) + u64::from(number));

@@ -14,12 +14,11 @@ use crate::pool::PoolSet;
 use crate::table::index::IdentityIndex;
 use crate::table::slot::LeaseSlot;
 use crate::table::table_family::{ClientIndex, FamilySlotFields, SlotClientRelation, TableFamily};
-use crate::{Allocator, ClientId, ClientKey, HardwareAddress};
+use crate::{ClientId, ClientKey, HardwareAddress};
 
 const _: () = assert!(size_of::<LeaseSlot<V6>>() == 128, "a slot is two cache lines");
 
 impl TableFamily for V6 {
-    type Spec = PoolSpec;
     type SlotNumbers = Dictionary;
     type Index = ByAssociation;
     type SlotFields = SlotAssociation;
@@ -40,21 +39,9 @@ impl TableFamily for V6 {
         (resource.address, resource.len, resource.kind)
     }
 
-    fn allocator(spec: &PoolSpec) -> Allocator {
-        spec.allocator
-    }
-
-    fn ids(spec: &PoolSpec) -> (u32, u32) {
-        (spec.subnet_id, spec.pool_id)
-    }
-
-    fn bounds(spec: &PoolSpec) -> (Resource, Resource) {
-        spec.bounds()
-    }
-
     fn capacity(spec: &PoolSpec) -> u128 {
-        let distance = spec.last.to_bits() - spec.first.to_bits();
-        let steps = distance.checked_shr(128 - u32::from(spec.len)).unwrap_or(0);
+        let distance = spec.last.address.to_bits() - spec.first.address.to_bits();
+        let steps = distance.checked_shr(128 - u32::from(spec.first.len)).unwrap_or(0);
         steps.saturating_add(1)
     }
 
@@ -218,12 +205,12 @@ impl FamilySlotFields<V6> for SlotAssociation {
         !self.client.duid.octets().is_empty()
     }
 
-    fn is_owned_by(&self, identity: &IaIdentity<'_>) -> bool {
+    fn is_owned_by(&self, _subnet_id: u32, identity: &IaIdentity<'_>) -> bool {
         identity.owns(self.client.duid.octets(), self.resource.kind, self.client.iaid)
     }
 
     fn has_identity(&self, identity: &IaIdentity<'_>) -> bool {
-        self.is_owned_by(identity)
+        identity.owns(self.client.duid.octets(), self.resource.kind, self.client.iaid)
     }
 
     fn has_client_of(&self, other: &Self) -> bool {
@@ -245,27 +232,47 @@ impl FamilySlotFields<V6> for SlotAssociation {
     }
 }
 
-/// Index of DHCPv6 slots by DUID, kind of association and IAID.
-pub struct ByAssociation(IdentityIndex);
+/// Index of DHCPv6 slots by DUID, kind of association and IAID; on request also by DUID alone.
+pub struct ByAssociation {
+    associations: IdentityIndex,
+    /// Index by DUID, which messages of clients do not need; `None` unless requested.
+    duids: Option<IdentityIndex>,
+    /// Secret seed of the index by DUID.
+    duid_seed: u64,
+}
 
 impl ClientIndex<V6> for ByAssociation {
     fn new(seed: u64) -> Self {
-        Self(IdentityIndex::new(seed))
+        let associations = IdentityIndex::new(seed);
+        Self { associations, duids: None, duid_seed: seed.rotate_left(32) }
+    }
+
+    fn index_whole_clients(&mut self) {
+        self.duids = Some(IdentityIndex::new(self.duid_seed));
     }
 
     fn reserve(&self, count: usize) {
-        self.0.reserve(count);
+        self.associations.reserve(count);
+        if let Some(duids) = &self.duids {
+            duids.reserve(count);
+        }
     }
 
     fn insert(&self, association: &SlotAssociation, slot_number: u32) {
         if association.has_client() {
-            self.0.insert(&association.key(), slot_number);
+            self.associations.insert(&association.key(), slot_number);
+            if let Some(duids) = &self.duids {
+                duids.insert(association.key().0, slot_number);
+            }
         }
     }
 
     fn remove(&self, association: &SlotAssociation, slot_number: u32) {
         if association.has_client() {
-            self.0.remove(&association.key(), slot_number);
+            self.associations.remove(&association.key(), slot_number);
+            if let Some(duids) = &self.duids {
+                duids.remove(association.key().0, slot_number);
+            }
         }
     }
 
@@ -275,34 +282,40 @@ impl ClientIndex<V6> for ByAssociation {
         mut visit: impl FnMut(u32, &IaIdentity<'_>) -> SlotClientRelation,
     ) {
         let key = (identity.duid, identity.kind, identity.iaid);
-        for &slot_number in self.0.find(&key).slot_numbers() {
+        for &slot_number in self.associations.find(&key).slot_numbers() {
             visit(slot_number, identity);
         }
     }
 
     fn prefetch(&self, identity: &IaIdentity<'_>, prefetch: Prefetch) {
-        self.0.prefetch(&(identity.duid, identity.kind, identity.iaid), prefetch);
+        self.associations.prefetch(&(identity.duid, identity.kind, identity.iaid), prefetch);
     }
 
     fn find_all(&self, key: ClientKey<'_>) -> Option<Vec<u32>> {
-        let ClientKey::Association(duid, iaid) = key else { return None };
+        let (duid, iaid) = match key {
+            ClientKey::Association(duid, iaid) => (duid, iaid),
+            ClientKey::Identifier(duid) if !duid.is_empty() => {
+                return self.duids.as_ref()?.find_all(duid);
+            }
+            ClientKey::Identifier(_) | ClientKey::Hardware(_) => return None,
+        };
         if duid.is_empty() {
             return None;
         }
         let mut slot_numbers = Vec::new();
         for kind in [ResourceKind::Address, ResourceKind::Prefix] {
-            slot_numbers.extend(self.0.find_all(&(duid, kind, iaid))?);
+            slot_numbers.extend(self.associations.find_all(&(duid, kind, iaid))?);
         }
         Some(slot_numbers)
     }
 
     fn bytes(&self) -> usize {
-        self.0.bytes()
+        self.associations.bytes() + self.duids.as_ref().map_or(0, IdentityIndex::bytes)
     }
 
     #[cfg(test)]
     fn len(&self) -> usize {
-        self.0.len()
+        self.associations.len() + self.duids.as_ref().map_or(0, IdentityIndex::len)
     }
 
     #[cfg(test)]
@@ -311,10 +324,13 @@ impl ClientIndex<V6> for ByAssociation {
             return 0;
         }
         assert!(
-            self.0.find(&association.key()).slot_numbers().contains(&slot_number),
+            self.associations.find(&association.key()).slot_numbers().contains(&slot_number),
             "index of {association:?}"
         );
-        1
+        let Some(duids) = &self.duids else { return 1 };
+        let slots = duids.find(association.key().0);
+        assert!(slots.slot_numbers().contains(&slot_number), "DUID of {association:?}");
+        2
     }
 }
 

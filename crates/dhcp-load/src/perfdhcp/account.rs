@@ -7,35 +7,38 @@ use serde::{Deserialize, Serialize};
 use crate::fault::{ReplyFault, ServerRefusal};
 use crate::protocol::Judgment;
 
-/// Counts of one kind of DHCP exchange of a perfdhcp run.
-#[derive(Clone, Debug, Default)]
-pub struct ExchangeAccount {
-    /// Requests of this kind by their end, latencies, late sends. The ledger never has
-    /// [`ExchangeClass::DuplicateAnswered`]: a request with a reply on time stays on time, and each
-    /// further reply is one of `duplicates`.
-    pub ledger: ExchangeLedger,
-    /// Numbers of refusals by [`ServerRefusal::index`]; each is an exchange that ended as
-    /// [`ExchangeClass::Nak`].
-    pub refusals: [u64; ServerRefusal::ALL.len()],
-    /// Numbers of invalid replies by [`ReplyFault::index`]; each is an exchange that ended as
-    /// [`ExchangeClass::Invalid`].
-    pub faults: [u64; ReplyFault::ALL.len()],
-    /// Number of second and further replies to the same request.
-    pub duplicates: u64,
-    /// Number of replies of this kind that belong to no request whose reply the generator still
-    /// awaits.
-    pub unmatched: u64,
-    /// Number of datagrams that are no DHCP messages but carry the transaction identifier of a
-    /// watched request.
-    pub malformed: u64,
-    /// Number of times that requests were retransmitted.
-    pub resent: u64,
-    /// Number of renewals and releases that the generator could not send because no client had a
-    /// lease.
-    pub without_lease: u64,
-    /// Number of requests whose deadline passed without a reply, also when one came later.
-    pub overdue: u64,
-    pub(crate) delay: RunningMoments,
+base::counts! {
+    /// Counts of one kind of DHCP exchange of a perfdhcp run.
+    #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+    pub struct ExchangeAccount {
+        /// Requests of this kind by their end, latencies, late sends. The ledger never has
+        /// [`ExchangeClass::DuplicateAnswered`]: a request with a reply on time stays on time, and
+        /// each further reply is one of `duplicates`.
+        #[serde(skip)]
+        pub ledger: ExchangeLedger,
+        /// Numbers of refusals by [`ServerRefusal::index`]; each is an exchange that ended as
+        /// [`ExchangeClass::Nak`].
+        pub refusals: [u64; ServerRefusal::ALL.len()],
+        /// Numbers of invalid replies by [`ReplyFault::index`]; each is an exchange that ended as
+        /// [`ExchangeClass::Invalid`].
+        pub faults: [u64; ReplyFault::ALL.len()],
+        /// Number of second and further replies to the same request.
+        pub duplicates: u64,
+        /// Number of replies of this kind that belong to no request whose reply the generator still
+        /// awaits.
+        pub unmatched: u64,
+        /// Number of datagrams that are no DHCP messages but carry the transaction identifier of a
+        /// watched request.
+        pub malformed: u64,
+        /// Number of times that requests were retransmitted.
+        pub resent: u64,
+        /// Number of renewals and releases that the generator could not send because no client had
+        /// a lease.
+        pub without_lease: u64,
+        /// Number of requests whose deadline passed without a reply, also when one came later.
+        pub overdue: u64,
+        pub(crate) delay: RunningMoments,
+    }
 }
 
 /// Mean and spread of values that come one by one (Welford's method).
@@ -55,7 +58,7 @@ impl RunningMoments {
     }
 
     /// Adds the mean and spread of other values (method of Chan, Golub and LeVeque).
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, other: &Self) {
         let count = self.count + other.count;
         if count == 0 {
             return;
@@ -84,24 +87,6 @@ impl ExchangeAccount {
         self.delay.add(answered_ns.saturating_sub(sent_ns) as f64);
     }
 
-    /// Adds the account of another generator of the same run.
-    pub fn merge(&mut self, other: &Self) {
-        self.ledger.merge(&other.ledger);
-        for (mine, theirs) in self.refusals.iter_mut().zip(other.refusals) {
-            *mine += theirs;
-        }
-        for (mine, theirs) in self.faults.iter_mut().zip(other.faults) {
-            *mine += theirs;
-        }
-        self.duplicates += other.duplicates;
-        self.unmatched += other.unmatched;
-        self.malformed += other.malformed;
-        self.resent += other.resent;
-        self.without_lease += other.without_lease;
-        self.overdue += other.overdue;
-        self.delay.merge(other.delay);
-    }
-
     /// Counts the end of a request whose reply means `judgment`, and returns its class.
     pub(crate) fn judged<O>(&mut self, judgment: Judgment<O>, is_late: bool) -> ExchangeClass {
         let class =
@@ -124,31 +109,26 @@ impl ExchangeAccount {
     }
 
     /// Returns the number of requests of this kind that left.
-    #[must_use]
     pub const fn sent(&self) -> u64 {
         self.ledger.sent()
     }
 
     /// Returns the number of requests of this kind with a reply on time.
-    #[must_use]
     pub const fn on_time(&self) -> u64 {
         self.ledger.count(ExchangeClass::OnTime)
     }
 
     /// Returns the number of refusals by servers other than a DHCPNAK: DHCPv6 status codes.
-    #[must_use]
     pub fn rejected(&self) -> u64 {
         self.ledger.count(ExchangeClass::Nak) - self.refusals[ServerRefusal::Nak.index()]
     }
 
     /// Returns the number of requests of this kind that ended otherwise than on time.
-    #[must_use]
     pub fn failed(&self) -> u64 {
         self.ledger.due() - self.ledger.in_flight() - self.on_time()
     }
 
     /// Returns the number of messages received for this kind of exchange, of any type.
-    #[must_use]
     pub fn received_messages(&self) -> u64 {
         let ended: u64 = ExchangeClass::ALL.iter().map(|&class| self.ledger.count(class)).sum();
         ended - self.ledger.count(ExchangeClass::Lost)
@@ -159,7 +139,6 @@ impl ExchangeAccount {
 
     /// Returns the standard deviation of the delay from sending to reply of this kind's requests,
     /// in nanoseconds.
-    #[must_use]
     pub fn delay_deviation_ns(&self) -> f64 {
         (self.delay.squares / self.delay.count.max(1) as f64).sqrt()
     }

@@ -61,7 +61,6 @@ pub(crate) const fn exchange_of(kind: ExchangeKind, exchange: u64) -> u64 {
 
 impl MessageCapture {
     /// Creates an empty capture for this selection of messages.
-    #[must_use]
     pub fn new(keep: Keep) -> Self {
         Self {
             keep,

@@ -16,7 +16,7 @@ use super::family_setup::{self, FamilyOperation, FamilySetup, RequestTiming};
 use super::live::PerfdhcpLiveView;
 use super::outcome::GeneratorOutcome;
 use super::output_files::OutputFiles;
-use super::plan::{self, PerfdhcpFailure};
+use super::plan::{self, PerfdhcpFailure, PerfdhcpResult};
 use super::report::{PerfdhcpReport, kinds};
 use super::run_addresses::RunAddresses;
 use super::several::{coordinate, follow};
@@ -33,7 +33,9 @@ impl PerfdhcpArgs {
     #[must_use]
     pub fn run(&self, words: &[String]) -> ExitCode {
         if self.version || self.extended_version {
-            return code(print(&format!("VERSION: {}\n", env!("CARGO_PKG_VERSION"))));
+            let version = concat!("VERSION: ", env!("CARGO_PKG_VERSION"));
+            let printed = stdout::print_line(version).map(|()| ExitCode::SUCCESS);
+            return code(printed.map_err(PerfdhcpFailure::from));
         }
         if self.follow {
             return code(follow::run());
@@ -48,7 +50,7 @@ impl PerfdhcpArgs {
         code(self.measure(words))
     }
 
-    fn measure(&self, words: &[String]) -> Result<ExitCode, PerfdhcpFailure> {
+    fn measure(&self, words: &[String]) -> PerfdhcpResult<ExitCode> {
         if !self.generators.is_empty() {
             return coordinate::run(self, words);
         }
@@ -66,9 +68,9 @@ impl PerfdhcpArgs {
     }
 
     /// Prints the lines about the command line that come before the run.
-    pub(crate) fn print_head(&self, words: &[String]) -> Result<(), PerfdhcpFailure> {
+    pub(crate) fn print_head(&self, words: &[String]) -> PerfdhcpResult<()> {
         let cpus = netio::thread::allowed_cpus().map_or(1, |cpus| cpus.len());
-        print(&text::head(self, words, cpus)).map(drop)
+        Ok(stdout::print(&text::head(self, words, cpus))?)
     }
 
     /// Prints the result of the run, writes its files, and returns the exit code. In between it
@@ -79,7 +81,7 @@ impl PerfdhcpArgs {
         addresses: Option<&RunAddresses>,
         files: &OutputFiles,
         wrapped: Option<WrappedProgram<'_>>,
-    ) -> Result<ExitCode, PerfdhcpFailure> {
+    ) -> PerfdhcpResult<ExitCode> {
         if self.is_text() {
             self.print_text(&self.text(report))?;
         }
@@ -87,7 +89,7 @@ impl PerfdhcpArgs {
             wrapped.stop()?;
         }
         if self.is_text() {
-            print(&diagnose::after(self, report))?;
+            stdout::print(&diagnose::after(self, report))?;
         }
         self.write_json(report, addresses, files)?;
         if let Some(file) = &files.hdr {
@@ -108,11 +110,11 @@ impl PerfdhcpArgs {
 
     /// Prints the text of a run, on a terminal with colors; perfdhcp's own form (`--compat`) has
     /// none.
-    fn print_text(&self, text: &str) -> Result<ExitCode, PerfdhcpFailure> {
+    fn print_text(&self, text: &str) -> Result<(), NetError> {
         if self.compat {
-            return print(text);
+            return stdout::print(text);
         }
-        done(stdout::print_painted(text, load::highlight))
+        stdout::print_painted(text, load::highlight)
     }
 
     fn text(&self, report: &PerfdhcpReport) -> String {
@@ -131,7 +133,7 @@ impl PerfdhcpArgs {
         report: &PerfdhcpReport,
         addresses: Option<&RunAddresses>,
         files: &OutputFiles,
-    ) -> Result<(), PerfdhcpFailure> {
+    ) -> PerfdhcpResult<()> {
         if self.json.is_none() {
             return Ok(());
         }
@@ -139,7 +141,7 @@ impl PerfdhcpArgs {
         document.push('\n');
         match &files.json {
             Some(file) => file.write(document.as_bytes()),
-            None => print(&document).map(drop),
+            None => Ok(stdout::print(&document)?),
         }
     }
 
@@ -162,9 +164,9 @@ struct LocalRun<'a> {
 impl FamilyOperation for LocalRun<'_> {
     type Played = ExitCode;
 
-    fn run<D: Dialect>(self, setup: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
+    fn run<D: Dialect>(self, setup: FamilySetup<D>) -> PerfdhcpResult<ExitCode> {
         let Self { args, words, addresses } = self;
-        let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
+        let signals = Signals::for_command()?;
         let seed = plan::seed(args);
         let shape = plan::shape(args)?;
         let rules = plan::rules(args, shape.as_ref(), seed, setup.links, D::NUMBER_BITS)?;
@@ -176,7 +178,7 @@ impl FamilyOperation for LocalRun<'_> {
             args.print_head(words)?;
         }
         if args.shows('a') && args.is_text() {
-            print(&diagnose::settings(args, addresses, &setup.personas, seed))?;
+            stdout::print(&diagnose::settings(args, addresses, &setup.personas, seed))?;
         }
         let traffic = RequestTraffic::new(setup.dialect, setup.personas, rules);
         let files = OutputFiles::open(args)?;
@@ -194,7 +196,7 @@ impl LocalRun<'_> {
         seed: u64,
         shape: Option<(LoadShape, LoadRate)>,
         signals: &Signals,
-    ) -> Result<PerfdhcpReport, PerfdhcpFailure> {
+    ) -> PerfdhcpResult<PerfdhcpReport> {
         let Self { args, addresses, .. } = self;
         let failed = |cause: io::Error| family_setup::failed(addresses, &cause);
         let start_ns = Clock::mono_ns() + LEAD_NS;
@@ -211,7 +213,7 @@ impl LocalRun<'_> {
             if let Some(screen) = &screen {
                 screen.show(&view.frame(now_ns, accounts))
             } else if args.is_text() {
-                stdout::print_line(&text::periodic(args, &text::standing(&kinds, accounts)))
+                stdout::write(&(text::periodic(args, &text::standing(&kinds, accounts)) + "\n"))
             } else {
                 Ok(())
             }
@@ -227,17 +229,7 @@ impl LocalRun<'_> {
     }
 }
 
-pub(crate) fn print(text: &str) -> Result<ExitCode, PerfdhcpFailure> {
-    done(stdout::print(text))
-}
-
-fn done(printed: io::Result<()>) -> Result<ExitCode, PerfdhcpFailure> {
-    printed.map(|()| ExitCode::SUCCESS).map_err(|error| {
-        PerfdhcpFailure::Environment(format!("cannot write to standard output: {error}"))
-    })
-}
-
-fn code(done: Result<ExitCode, PerfdhcpFailure>) -> ExitCode {
+fn code(done: PerfdhcpResult<ExitCode>) -> ExitCode {
     match done {
         Ok(code) => code,
         Err(PerfdhcpFailure::Usage(problems)) => {
@@ -267,7 +259,7 @@ pub(crate) struct WrappedProgram<'a> {
 impl<'a> WrappedProgram<'a> {
     /// Starts the program of `-w`, if there is one, with the argument `start`; the program may go
     /// on while the run does.
-    pub(crate) fn start(args: &'a PerfdhcpArgs) -> Result<Option<Self>, PerfdhcpFailure> {
+    pub(crate) fn start(args: &'a PerfdhcpArgs) -> PerfdhcpResult<Option<Self>> {
         let Some(program) = args.wrapped.as_deref() else { return Ok(None) };
         let started = Command::new(program).arg("start").spawn();
         let started = started.map_err(|error| Self::failed(program, &error))?;
@@ -276,7 +268,7 @@ impl<'a> WrappedProgram<'a> {
 
     /// Starts the program of `-w` once more with the argument `stop` and waits for that call to
     /// end.
-    fn stop(&mut self) -> Result<(), PerfdhcpFailure> {
+    fn stop(&mut self) -> PerfdhcpResult<()> {
         let stopped = Command::new(self.program).arg("stop").status();
         stopped.map_err(|error| Self::failed(self.program, &error))?;
         // A started program that does not stop is not waited for.

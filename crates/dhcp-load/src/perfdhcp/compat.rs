@@ -3,11 +3,13 @@
 
 use std::fmt::Write as _;
 
+use base::general;
+
 use super::account::ExchangeAccount;
 use super::args::{PerfdhcpArgs, PerfdhcpScenario, ThreadMode};
 use super::dialect::ExchangeKind;
 use super::report::PerfdhcpReport;
-use super::text::{general, rate_name};
+use super::text::rate_name;
 
 /// Returns perfdhcp's line about threads, which follows from the number of processors unless `-g`
 /// sets the mode.

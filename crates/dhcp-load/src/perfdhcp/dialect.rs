@@ -49,7 +49,6 @@ impl ExchangeKind {
     pub const COUNT: usize = 8;
 
     /// Returns the position of the kind in [`ExchangeKind::ALL`].
-    #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -58,13 +57,11 @@ impl ExchangeKind {
 impl ExchangeKind {
     /// Returns true if the reply to a request of this kind is about a lease that continues. Replies
     /// to the other kinds, such as RELEASE, give no lease.
-    #[must_use]
     pub const fn gives(self) -> bool {
         !matches!(self, Self::Release | Self::Information | Self::Decline)
     }
 
     /// Returns true if servers of the family send a reply to a request of this kind.
-    #[must_use]
     pub const fn is_answered<D: Dialect>(self) -> bool {
         D::IS_RELEASE_ANSWERED || !matches!(self, Self::Release | Self::Decline)
     }

@@ -15,7 +15,7 @@ use crate::identities::colon_hex;
 use crate::protocol::{Expect, Judgment};
 use crate::v4::answer::{Dhcp4Reply, kind};
 use crate::v4::protocol::{Addressee, OfferedAddress, judge};
-use crate::v4::template::{Dhcp4MessageExtras, Templates, set_relay, set_secs};
+use crate::v4::template::{Dhcp4LeaseMessage, Dhcp4MessageExtras, Templates, set_relay, set_secs};
 
 /// DHCPv4 messages of perfdhcp's clients, and the checks of replies to them.
 #[derive(Clone, Debug)]
@@ -33,7 +33,6 @@ impl Dialect4 {
     /// Creates the DHCPv4 messages of the clients `personas` with relays at `links`, of which there
     /// must be one. With `keeps_first_server` all REQUESTs go to the server of the first OFFER
     /// (`-1`).
-    #[must_use]
     pub fn new(
         personas: Personas,
         links: Vec<Ipv4Addr>,
@@ -144,14 +143,14 @@ impl Dialect for Dialect4 {
         who: MessageSender,
         lease: &OfferedAddress,
     ) -> usize {
-        let (templates, mac, lease) = (&self.templates, self.mac(who), *lease);
-        let len = match kind {
-            ExchangeKind::Release => templates.release(buffer, xid, mac, lease),
-            ExchangeKind::Reboot => templates.reboot(buffer, xid, mac, lease),
-            ExchangeKind::Information => templates.inform(buffer, xid, mac, lease),
-            ExchangeKind::Decline => templates.decline(buffer, xid, mac, lease),
-            _ => templates.renew(buffer, xid, mac, lease),
+        let message = match kind {
+            ExchangeKind::Release => Dhcp4LeaseMessage::Release,
+            ExchangeKind::Reboot => Dhcp4LeaseMessage::Reboot,
+            ExchangeKind::Information => Dhcp4LeaseMessage::Inform,
+            ExchangeKind::Decline => Dhcp4LeaseMessage::Decline,
+            _ => Dhcp4LeaseMessage::Renewal,
         };
+        let len = self.templates.about_lease(message, buffer, xid, self.mac(who), *lease);
         set_relay(buffer, self.giaddr(who));
         len
     }

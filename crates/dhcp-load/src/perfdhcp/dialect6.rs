@@ -43,7 +43,6 @@ impl Dialect6 {
     /// Creates the DHCPv6 messages of the clients `personas` that request `ask`: without a relay if
     /// `links` is empty, else through a relay with these link addresses. With `keeps_first_server`
     /// all REQUESTs go to the server of the first ADVERTISE (`-1`).
-    #[must_use]
     pub fn new(
         personas: Personas,
         links: Vec<Ipv6Addr>,

@@ -34,7 +34,6 @@ pub struct DirectAddressing {
 impl DirectAddressing {
     /// Creates the addressing for the clients `personas`, with the UDP ports of clients and of
     /// servers.
-    #[must_use]
     pub fn new(ports: [u16; 2], personas: &Personas) -> Self {
         let mut listed = personas.own_list();
         listed.sort_unstable();
@@ -42,7 +41,6 @@ impl DirectAddressing {
     }
 
     /// Returns true if one of the clients `personas` has the hardware address `mac`.
-    #[must_use]
     pub fn has(&self, personas: &Personas, mac: [u8; 6]) -> bool {
         if personas.list.is_empty() {
             return personas.counts(mac);
@@ -62,7 +60,6 @@ impl DirectAddressing {
 
     /// Returns source and destination of the Ethernet frame for a message of `kind` by the client
     /// with hardware address `mac`, about `lease`.
-    #[must_use]
     pub fn endpoints(
         &self,
         kind: ExchangeKind,

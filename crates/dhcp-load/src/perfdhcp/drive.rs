@@ -115,7 +115,6 @@ pub struct PerfdhcpRun<D: Dialect> {
 
 impl<D: Dialect> PerfdhcpRun<D> {
     /// Creates a run through `wire` that begins at `start_ns`, and that only a signal ends.
-    #[must_use]
     pub fn new(
         wire: GeneratorSocket,
         mut traffic: RequestTraffic<D>,

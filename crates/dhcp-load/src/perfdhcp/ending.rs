@@ -17,7 +17,6 @@ pub enum PerfdhcpRunEnd {
 impl PerfdhcpRunEnd {
     /// Returns the end of a run with these accounts of exchanges and this number of conflicts
     /// between leases.
-    #[must_use]
     pub fn from_accounts(
         accounts: &[ExchangeAccount; ExchangeKind::COUNT],
         conflicts: u64,
@@ -34,7 +33,6 @@ impl PerfdhcpRunEnd {
     }
 
     /// Returns the exit code of the process for this end of the run.
-    #[must_use]
     pub fn code(self) -> u8 {
         match self {
             // A reader that has closed the output has got all that it wanted.

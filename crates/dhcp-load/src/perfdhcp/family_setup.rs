@@ -14,7 +14,7 @@ use super::dialect6::Dialect6;
 use super::drive::PerfdhcpRun;
 use super::packet6;
 use super::persona::Personas;
-use super::plan::{self, PerfdhcpFailure};
+use super::plan::{self, PerfdhcpFailure, PerfdhcpResult};
 use super::run_addresses::{self, RunAddresses};
 use super::traffic::RequestTraffic;
 use crate::v4::template as template4;
@@ -35,7 +35,7 @@ pub(crate) trait FamilyOperation {
     type Played;
 
     /// Runs the operation on the clients and messages in `setup`, and returns its result.
-    fn run<D: Dialect>(self, setup: FamilySetup<D>) -> Result<Self::Played, PerfdhcpFailure>;
+    fn run<D: Dialect>(self, setup: FamilySetup<D>) -> PerfdhcpResult<Self::Played>;
 }
 
 /// Makes the clients and messages that `args` describe, with `own` as this machine's address, and
@@ -44,7 +44,7 @@ pub(crate) fn run_for_family<P: FamilyOperation>(
     args: &PerfdhcpArgs,
     own: IpAddr,
     play: P,
-) -> Result<P::Played, PerfdhcpFailure> {
+) -> PerfdhcpResult<P::Played> {
     let personas = plan::personas(args)?;
     let links = plan::links(args, own)?;
     if !args.is_v6() {
@@ -96,7 +96,7 @@ pub(crate) fn prepare_run<D: Dialect>(
     wire: GeneratorSocket,
     traffic: RequestTraffic<D>,
     timing: RequestTiming<'_>,
-) -> Result<PerfdhcpRun<D>, PerfdhcpFailure> {
+) -> PerfdhcpResult<PerfdhcpRun<D>> {
     let RequestTiming { seed, shape, start_ns } = timing;
     netio::thread::set_timer_slack_ns(1).map_err(NetError::on("set", "the timer slack"))?;
     let (pacing, lease_schedules) = plan::schedules(args, shape, start_ns, seed);

@@ -27,7 +27,6 @@ pub struct Holders {
 
 impl Holders {
     /// Creates a table in which none of `clients` clients has an address.
-    #[must_use]
     pub fn new(clients: u64) -> Self {
         let clients = clients.min(CLIENTS_MAX) as usize;
         Self {
@@ -76,7 +75,6 @@ impl Holders {
 
     /// Returns the number of the client that has `address` at `now_ns`; of several, the client that
     /// got it last.
-    #[must_use]
     pub fn find_client(&self, address: Ipv4Addr, now_ns: u64) -> Option<u32> {
         let client = *self.by_address.get(&address)?;
         let lease = self.by_client.get(client as usize).copied().flatten()?;

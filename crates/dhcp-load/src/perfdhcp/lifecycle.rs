@@ -108,7 +108,6 @@ pub struct LifecyclePopulation<L> {
 
 impl<L: Copy> LifecyclePopulation<L> {
     /// Creates a population in which no client has joined yet.
-    #[must_use]
     pub fn new(habits: LifecycleSettings, seed: u64) -> Self {
         let blank = LifecycleClient { current_lease: None, leaves_ns: u64::MAX, is_away: false };
         Self {
@@ -155,7 +154,6 @@ impl<L: Copy> LifecyclePopulation<L> {
 
     /// Returns the time of the next step of any client, in nanoseconds; `None` when no step is
     /// planned.
-    #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.ahead.peek().map(|Reverse((at_ns, ..))| *at_ns)
     }
@@ -173,7 +171,6 @@ impl<L: Copy> LifecyclePopulation<L> {
     }
 
     /// Returns true if client `client` is present at `now_ns` with a lease that has not ended.
-    #[must_use]
     pub fn is_present_with_lease(&self, client: u32, now_ns: u64) -> bool {
         let life = self.clients.get(client as usize);
         life.is_some_and(|life| {

@@ -105,7 +105,7 @@ impl<R: LeasedResource> GeneratorOutcome<R> {
         self.local_limit += other.local_limit;
         self.preloaded[0] += other.preloaded[0];
         self.preloaded[1] += other.preloaded[1];
-        self.link.merge(other.link);
+        self.link.merge(&other.link);
         self.answered_ns = self.answered_ns.max(other.answered_ns);
         self.counted += other.counted;
         self.overtime_ns = self.overtime_ns.max(other.overtime_ns);
@@ -116,7 +116,7 @@ impl<R: LeasedResource> GeneratorOutcome<R> {
         done.sending_end_ns = done.sending_end_ns.max(its.sending_end_ns);
         done.end_ns = done.end_ns.max(its.end_ns);
         done.idle_turns += its.idle_turns;
-        done.sends += its.sends;
+        done.sends.merge(&its.sends);
         done.socket_drops += its.socket_drops;
         done.cpu_ns += its.cpu_ns;
     }

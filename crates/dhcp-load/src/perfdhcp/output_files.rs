@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::args::PerfdhcpArgs;
-use super::plan::PerfdhcpFailure;
+use super::plan::{PerfdhcpFailure, PerfdhcpResult};
 
 /// File that a result of the run goes to.
 #[derive(Debug)]
@@ -17,14 +17,14 @@ pub(crate) struct OutputFile {
 
 impl OutputFile {
     /// Opens the file at `path` for writing. Its content stays until [`Self::write`].
-    fn open(path: &Path) -> Result<Self, PerfdhcpFailure> {
+    fn open(path: &Path) -> PerfdhcpResult<Self> {
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = opened.map_err(|error| failed(path, &error))?;
         Ok(Self { path: path.to_owned(), file })
     }
 
     /// Replaces the content of the file with `octets`.
-    pub(crate) fn write(&self, octets: &[u8]) -> Result<(), PerfdhcpFailure> {
+    pub(crate) fn write(&self, octets: &[u8]) -> PerfdhcpResult<()> {
         let write = || {
             // Pipes and devices have no length.
             if self.file.metadata()?.is_file() {
@@ -53,7 +53,7 @@ pub(crate) struct OutputFiles {
 
 impl OutputFiles {
     /// Opens the files for results that `args` name.
-    pub(crate) fn open(args: &PerfdhcpArgs) -> Result<Self, PerfdhcpFailure> {
+    pub(crate) fn open(args: &PerfdhcpArgs) -> PerfdhcpResult<Self> {
         let open = |path: Option<&PathBuf>| path.map(|path| OutputFile::open(path)).transpose();
         Ok(Self {
             json: open(args.json.as_ref().filter(|path| path.as_os_str() != "-"))?,

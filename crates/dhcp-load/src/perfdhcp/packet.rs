@@ -40,7 +40,6 @@ pub struct Dhcp4PacketTemplates {
 
 /// Parses hexadecimal digits with white space anywhere between them. Returns `None` for any other
 /// character, for an odd number of digits, and for none.
-#[must_use]
 pub fn read(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u32> = text
         .chars()
@@ -134,7 +133,6 @@ impl Dhcp4PacketTemplates {
     }
 
     /// Returns the length of the longer of both packets, in bytes.
-    #[must_use]
     pub fn bytes_max(&self) -> usize {
         let second = self.second.as_ref().map_or(0, |second| second.octets.len());
         self.first.octets.len().max(second)
@@ -142,7 +140,6 @@ impl Dhcp4PacketTemplates {
 
     /// Returns the hardware address that a server sees of the client with `mac`: the content of
     /// `chaddr` in the first packet.
-    #[must_use]
     pub fn chaddr(&self, mac: [u8; 6]) -> [u8; 6] {
         let mut chaddr = [0; 6];
         let begin = self.first.offsets.client_end - 5;
@@ -155,7 +152,6 @@ impl Dhcp4PacketTemplates {
     }
 
     /// Returns the relay address (`giaddr`) of the first packet.
-    #[must_use]
     pub fn giaddr(&self) -> Ipv4Addr {
         let octets = self.first.octets.get(GIADDR..).and_then(|octets| octets.first_chunk::<4>());
         octets.copied().map_or(Ipv4Addr::UNSPECIFIED, Ipv4Addr::from)

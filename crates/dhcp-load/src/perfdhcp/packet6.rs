@@ -157,25 +157,21 @@ impl Dhcp6PacketTemplates {
     }
 
     /// Returns the identity associations that the first packet requests.
-    #[must_use]
     pub const fn ask(&self) -> RequestedAssociations {
         RequestedAssociations { rapid_commit: self.rapid_commit, ..RequestedAssociations::ADDRESS }
     }
 
     /// Returns the IAID of the identity association in the first packet.
-    #[must_use]
     pub const fn iaid(&self) -> u32 {
         self.iaid
     }
 
     /// Returns the length of the client identifier in the first packet, in bytes.
-    #[must_use]
     pub fn duid_len(&self) -> usize {
         self.duid.len()
     }
 
     /// Returns the length of the longer of both messages that the packets become, in bytes.
-    #[must_use]
     pub fn bytes_max(&self) -> usize {
         let more = DUID_MAX + SERVER_ID_MAX + IA_ROOM;
         self.first.len().max(self.second.as_ref().map_or(0, |packet| packet.len() + more))

@@ -28,31 +28,26 @@ impl GeneratorPart {
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
     /// Returns how many of the numbers below `count` are in this part.
-    #[must_use]
     pub const fn share(self, count: u64) -> u64 {
         count.saturating_sub(self.index as u64).div_ceil(self.of as u64)
     }
 
     /// Returns [`GeneratorPart::share`] of a count that fits into 32 bits.
-    #[must_use]
     pub const fn share_u32(self, count: u32) -> u32 {
         self.share(count as u64) as u32
     }
 
     /// Returns the number of the run at position `position` in this part.
-    #[must_use]
     pub const fn number(self, position: u32) -> u32 {
         position * self.of + self.index
     }
 
     /// Returns the position of a number of the run in its part.
-    #[must_use]
     pub const fn position(self, number: u32) -> u32 {
         number / self.of
     }
 
     /// Returns the seed of this part's own choices in a run with `seed`.
-    #[must_use]
     pub const fn seed(self, seed: u64) -> u64 {
         if self.index == 0 {
             return seed;

@@ -44,7 +44,6 @@ impl Personas {
     }
 
     /// Returns the hardware address of client `client`.
-    #[must_use]
     pub fn mac(&self, client: u32) -> [u8; 6] {
         if let Some(mac) = self.list.get(client as usize) {
             return *mac;
@@ -56,7 +55,6 @@ impl Personas {
 
     /// Returns true if `mac` is the address of a client that this generator simulates and whose
     /// address counts from the base.
-    #[must_use]
     pub fn counts(&self, mac: [u8; 6]) -> bool {
         let (vendor, own) = mac.split_at(2);
         let (base_vendor, base) = self.base_mac.split_at(2);
@@ -70,21 +68,18 @@ impl Personas {
     }
 
     /// Returns the hardware addresses of the list whose clients this generator simulates.
-    #[must_use]
     pub fn own_list(&self) -> Vec<[u8; 6]> {
         let own = self.list.iter().skip(self.part.index as usize);
         own.step_by(self.part.of as usize).copied().collect()
     }
 
     /// Returns the number of clients that this generator simulates.
-    #[must_use]
     pub fn own_count(&self) -> u64 {
         let all = if self.list.is_empty() { self.clients as usize } else { self.list.len() };
         self.part.share(all as u64)
     }
 
     /// Returns the length of every client's DUID, in bytes.
-    #[must_use]
     pub fn duid_len(&self) -> usize {
         if self.list.is_empty() { self.base_duid.len() } else { 10 }
     }

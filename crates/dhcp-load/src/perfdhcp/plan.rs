@@ -45,6 +45,9 @@ pub(crate) enum PerfdhcpFailure {
     Interrupted,
 }
 
+/// Result of a step of a perfdhcp run.
+pub(crate) type PerfdhcpResult<T> = Result<T, PerfdhcpFailure>;
+
 impl From<NetError> for PerfdhcpFailure {
     fn from(error: NetError) -> Self {
         Self::Environment(error.to_string())
@@ -56,7 +59,7 @@ pub(crate) fn usage(problem: impl fmt::Display) -> PerfdhcpFailure {
 }
 
 /// Returns the text in the file `path`, which the switch `switch` names.
-fn text(args: &PerfdhcpArgs, switch: &str, path: &Path) -> Result<String, PerfdhcpFailure> {
+fn text(args: &PerfdhcpArgs, switch: &str, path: &Path) -> PerfdhcpResult<String> {
     let octets = args.files.read(path).and_then(|octets| {
         if let Some(advice) = text_file::utf16_advice(&octets) {
             return Err(io::Error::other(advice));
@@ -75,7 +78,7 @@ fn list<T>(
     path: &Path,
     kind: &str,
     read: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<T>, PerfdhcpFailure> {
+) -> PerfdhcpResult<Vec<T>> {
     let (path_text, text) = (path.display(), text(args, switch, path)?);
     let (mut values, mut problems) = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(text.lines().map(str::trim)) {
@@ -99,7 +102,7 @@ fn list<T>(
 }
 
 /// Returns the identities (personas) of the simulated clients.
-pub(crate) fn personas(args: &PerfdhcpArgs) -> Result<Personas, PerfdhcpFailure> {
+pub(crate) fn personas(args: &PerfdhcpArgs) -> PerfdhcpResult<Personas> {
     let mut base_mac = [0, 0x0c, 1, 2, 3, 4];
     let mut base_duid = None;
     for base in &args.bases {
@@ -127,7 +130,7 @@ pub(crate) fn personas(args: &PerfdhcpArgs) -> Result<Personas, PerfdhcpFailure>
 }
 
 /// Returns the relay addresses of a run whose own address is `own`.
-pub(crate) fn links(args: &PerfdhcpArgs, own: IpAddr) -> Result<Vec<IpAddr>, PerfdhcpFailure> {
+pub(crate) fn links(args: &PerfdhcpArgs, own: IpAddr) -> PerfdhcpResult<Vec<IpAddr>> {
     let Some(path) = &args.relay_list else { return Ok(vec![own]) };
     list(args, "-J", path, "an address of the run's IP version", |line| {
         line.parse::<IpAddr>().ok().filter(|ip| ip.is_ipv6() == own.is_ipv6())
@@ -135,7 +138,7 @@ pub(crate) fn links(args: &PerfdhcpArgs, own: IpAddr) -> Result<Vec<IpAddr>, Per
 }
 
 /// Returns the bytes of the `index`th packet of `-T`, if the command line has one.
-fn packet(args: &PerfdhcpArgs, index: usize) -> Result<Option<Vec<u8>>, PerfdhcpFailure> {
+fn packet(args: &PerfdhcpArgs, index: usize) -> PerfdhcpResult<Option<Vec<u8>>> {
     let Some(path) = args.templates.get(index) else { return Ok(None) };
     let octets = packet::read(&text(args, "-T", path)?).ok_or_else(|| {
         usage(format!("-T {}: must be pairs of hexadecimal digits", path.display()))
@@ -149,9 +152,7 @@ fn offset_of(offsets: &[usize], index: usize, default: usize) -> usize {
 }
 
 /// Returns the DHCPv4 packets of `-T`, if the command line has some.
-pub(crate) fn packets(
-    args: &PerfdhcpArgs,
-) -> Result<Option<Dhcp4PacketTemplates>, PerfdhcpFailure> {
+pub(crate) fn packets(args: &PerfdhcpArgs) -> PerfdhcpResult<Option<Dhcp4PacketTemplates>> {
     let offsets = |index: usize| Dhcp4PacketOffsets {
         xid: offset_of(&args.xid_offsets, index, 4),
         // The last byte of an Ethernet address in chaddr; perfdhcp's default is two bytes after it.
@@ -173,7 +174,7 @@ pub(crate) fn packets(
 /// perfdhcp's, those of its own messages.
 pub(crate) fn packets6(
     args: &PerfdhcpArgs,
-) -> Result<Option<packet6::Dhcp6PacketTemplates>, PerfdhcpFailure> {
+) -> PerfdhcpResult<Option<packet6::Dhcp6PacketTemplates>> {
     let offsets = |index: usize| packet6::Dhcp6PacketOffsets {
         xid: offset_of(&args.xid_offsets, index, 1),
         client_end: offset_of(&args.client_offsets, index, 21),
@@ -230,7 +231,7 @@ pub(crate) fn rules(
     seed: u64,
     links: usize,
     number_bits: u32,
-) -> Result<RequestRules, PerfdhcpFailure> {
+) -> PerfdhcpResult<RequestRules> {
     let (first_ns, second_ns) = if is_avalanche(args) {
         (AVALANCHE_NS, AVALANCHE_NS)
     } else {
@@ -365,7 +366,7 @@ pub(crate) fn limits(args: &PerfdhcpArgs, shape: Option<&(LoadShape, LoadRate)>)
 }
 
 /// Returns the load shape and the rate of first requests, when they have a schedule.
-pub(crate) fn shape(args: &PerfdhcpArgs) -> Result<Option<(LoadShape, LoadRate)>, PerfdhcpFailure> {
+pub(crate) fn shape(args: &PerfdhcpArgs) -> PerfdhcpResult<Option<(LoadShape, LoadRate)>> {
     let rate = args.rate.map(per_second);
     let Some(shape_arg) = &args.shape else { return Ok(rate.map(|rate| (LoadShape::Even, rate))) };
     let (port, is_first): (u16, fn(&[u8]) -> bool) =

@@ -19,7 +19,6 @@ pub struct RenewableLeases<L> {
 
 impl<L: Copy> RenewableLeases<L> {
     /// Creates an empty pool of leases, with its memory allocated at once when `is_used`.
-    #[must_use]
     pub fn new(is_used: bool) -> Self {
         let capacity = if is_used { LEASES_MAX } else { 0 };
         Self {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 
 use super::args::PerfdhcpArgs;
-use super::plan::{self, PerfdhcpFailure};
+use super::plan::{self, PerfdhcpResult};
 
 /// Number of relay addresses that a message for people names; it counts the others.
 const LISTED_MAX: usize = 3;
@@ -20,7 +20,7 @@ pub(crate) struct RelayAddresses {
 impl RelayAddresses {
     /// Reads the addresses of `-J`; there are none without it, and for DHCPv6, whose servers answer
     /// the source of a message.
-    pub(crate) fn from_args(args: &PerfdhcpArgs, local: IpAddr) -> Result<Self, PerfdhcpFailure> {
+    pub(crate) fn from_args(args: &PerfdhcpArgs, local: IpAddr) -> PerfdhcpResult<Self> {
         if args.relay_list.is_none() || args.is_v6() {
             return Ok(Self::default());
         }

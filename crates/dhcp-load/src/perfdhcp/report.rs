@@ -436,12 +436,7 @@ impl PerfdhcpReport {
             "warnings": self.warnings,
         });
         if let Some(link) = self.link {
-            document["link"] = json!({
-                "broadcast": link.broadcast,
-                "unicast": link.unicast,
-                "overheard": link.overheard,
-                "arp_answered": link.arp_answered,
-            });
+            document["link"] = json!(link);
         }
         if !self.generators.is_empty() {
             let each = self.generators.iter().map(|generator| generator.json(args));

@@ -45,7 +45,6 @@ pub struct Resends {
 
 impl Resends {
     /// Creates an empty set of requests; without a `rule` it stays empty.
-    #[must_use]
     pub fn new(rule: Option<Resend>, seed: u64) -> Self {
         let random = Random::from_seed(seed).fork(0x7265_7365);
         Self { rule, random, due: BinaryHeap::new(), pending: HashMap::new() }
@@ -86,7 +85,6 @@ impl Resends {
 
     /// Returns the time at which the next request may have to be sent again, in nanoseconds; `None`
     /// without any.
-    #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.due.peek().map(|Reverse((at_ns, ..))| *at_ns)
     }

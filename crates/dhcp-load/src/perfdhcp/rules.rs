@@ -54,7 +54,6 @@ pub struct RequestRules {
 impl RequestRules {
     /// Returns the longest time from the due time of a request of `kind` to its reply, in
     /// nanoseconds.
-    #[must_use]
     pub const fn deadline_ns(&self, kind: ExchangeKind) -> u64 {
         self.deadlines_ns[if matches!(kind, ExchangeKind::First) { 0 } else { 1 }]
     }

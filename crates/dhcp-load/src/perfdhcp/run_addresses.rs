@@ -14,7 +14,7 @@ use netio::{
 };
 
 use super::args::{GROUP_ALL, GROUP_SERVERS, PerfdhcpArgs};
-use super::plan::{PerfdhcpFailure, usage};
+use super::plan::{PerfdhcpFailure, PerfdhcpResult, usage};
 use super::relay_addresses::RelayAddresses;
 use crate::frames::Frames;
 use crate::link::FrameLink;
@@ -40,7 +40,7 @@ pub(crate) struct RunAddresses {
 }
 
 impl RunAddresses {
-    pub(crate) fn from_args(args: &PerfdhcpArgs) -> Result<Self, PerfdhcpFailure> {
+    pub(crate) fn from_args(args: &PerfdhcpArgs) -> PerfdhcpResult<Self> {
         if args.direct {
             return Self::on_link(args);
         }
@@ -94,7 +94,7 @@ impl RunAddresses {
 
     /// Returns the addresses of a run whose clients are on the link of the interface `-l`
     /// (`--direct`).
-    fn on_link(args: &PerfdhcpArgs) -> Result<Self, PerfdhcpFailure> {
+    fn on_link(args: &PerfdhcpArgs) -> PerfdhcpResult<Self> {
         let name = args.local.as_deref().unwrap_or_default();
         let interface =
             with_link(name).map_err(|error| usage(format!("-l {name}: no interface ({error})")))?;
@@ -168,7 +168,7 @@ impl RunAddresses {
 
     /// Fails when the kernel sends nothing from the local address to the server. Frames go past the
     /// kernel's routes.
-    fn check_route(&self, args: &PerfdhcpArgs) -> Result<(), PerfdhcpFailure> {
+    fn check_route(&self, args: &PerfdhcpArgs) -> PerfdhcpResult<()> {
         if !self.is_one() || args.frames.interface.is_some() {
             return Ok(());
         }
@@ -204,7 +204,7 @@ impl RunAddresses {
         &self,
         args: &PerfdhcpArgs,
         message_bytes: usize,
-    ) -> Result<GeneratorSocket, PerfdhcpFailure> {
+    ) -> PerfdhcpResult<GeneratorSocket> {
         if self.is_direct
             && let Some(interface) = self.interface.as_ref()
         {
@@ -224,7 +224,7 @@ impl RunAddresses {
         args: &PerfdhcpArgs,
         socket: &UdpSocket,
         message_bytes: usize,
-    ) -> Result<MessageOutbox, PerfdhcpFailure> {
+    ) -> PerfdhcpResult<MessageOutbox> {
         let sources = if self.listens_at_all_addresses() {
             vec![SendSource { address: self.local.ip(), interface: 0 }]
         } else {
@@ -261,7 +261,7 @@ impl RunAddresses {
         self.relays.warning()
     }
 
-    fn open_socket(&self, args: &PerfdhcpArgs) -> Result<UdpSocket, PerfdhcpFailure> {
+    fn open_socket(&self, args: &PerfdhcpArgs) -> PerfdhcpResult<UdpSocket> {
         let mut options = socket_options(self.bound());
         options.broadcast = args.broadcast || self.is_broadcast;
         if self.is_broadcast {
@@ -294,7 +294,7 @@ fn other_family(args: &PerfdhcpArgs) -> PerfdhcpFailure {
     usage(format!("-l and SERVER must be addresses of {family}"))
 }
 
-fn server_of(args: &PerfdhcpArgs) -> Result<ScopedAddress, PerfdhcpFailure> {
+fn server_of(args: &PerfdhcpArgs) -> PerfdhcpResult<ScopedAddress> {
     let server: IpAddr = match (args.server.as_deref(), args.is_v6()) {
         (None | Some("all"), false) => Ipv4Addr::BROADCAST.into(),
         (None | Some("all"), true) => GROUP_ALL.into(),
@@ -335,11 +335,11 @@ pub(crate) const fn direct_ports(args: &PerfdhcpArgs) -> [u16; 2] {
 }
 
 /// Returns the address and port of the server, for a machine that sends no messages itself.
-pub(crate) fn server(args: &PerfdhcpArgs) -> Result<SocketAddr, PerfdhcpFailure> {
+pub(crate) fn server(args: &PerfdhcpArgs) -> PerfdhcpResult<SocketAddr> {
     Ok(server_of(args)?.with_port(server_port(args)))
 }
 
-fn own_address(interface: &Interface, server: &SocketAddr) -> Result<IpAddr, PerfdhcpFailure> {
+fn own_address(interface: &Interface, server: &SocketAddr) -> PerfdhcpResult<IpAddr> {
     let wants_link_local = match server.ip() {
         IpAddr::V4(_) => false,
         IpAddr::V6(ip) => ip.is_multicast() || ip.is_unicast_link_local(),

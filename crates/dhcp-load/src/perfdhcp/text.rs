@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use base::Histogram;
 use base::time::seconds;
+use base::{Histogram, general};
 use load::ExchangeClass;
 use measure::record::samples_for;
 
@@ -14,31 +14,6 @@ use super::compat;
 use super::dialect::ExchangeKind;
 use super::report::PerfdhcpReport;
 use crate::fault::{ReplyFault, ServerRefusal};
-
-/// Formats a number with six significant digits, as C++ streams print it.
-pub(crate) fn general(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
-    }
-    let exponent: i32 = {
-        let scientific = format!("{value:.5e}");
-        scientific.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0)
-    };
-    if !(-4..6).contains(&exponent) {
-        let scientific = format!("{value:.5e}");
-        let (mantissa, _) = scientific.split_once('e').unwrap_or((&scientific, ""));
-        let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{mantissa}e{sign}{:02}", exponent.abs());
-    }
-    let decimals = usize::try_from(5 - exponent).unwrap_or(0);
-    let fixed = format!("{value:.decimals$}");
-    if fixed.contains('.') {
-        fixed.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        fixed
-    }
-}
 
 /// Returns the name of the exchanges that the rate of the run counts.
 pub(crate) const fn rate_name(args: &PerfdhcpArgs) -> &'static str {

@@ -135,7 +135,6 @@ pub struct RequestTraffic<D: Dialect> {
 
 impl<D: Dialect> RequestTraffic<D> {
     /// Creates the requests of a run that has sent nothing yet.
-    #[must_use]
     pub fn new(dialect: D, personas: Personas, rules: RequestRules) -> Self {
         let numbers = ExchangeIdentities {
             thread: rules.part.index.into(),
@@ -197,7 +196,6 @@ impl<D: Dialect> RequestTraffic<D> {
     }
 
     /// Returns the protocol family with the message templates of the run.
-    #[must_use]
     pub const fn dialect(&self) -> &D {
         &self.dialect
     }
@@ -286,7 +284,6 @@ impl<D: Dialect> RequestTraffic<D> {
     }
 
     /// Returns true if the run can watch one more first request.
-    #[must_use]
     pub fn has_room(&self) -> bool {
         self.rings[0].len() < self.rules.capacity || self.is_oldest_done(ExchangeKind::First)
     }
@@ -391,7 +388,6 @@ impl<D: Dialect> RequestTraffic<D> {
 
     /// Returns the time at which the next client of a lifecycle population acts by itself, in
     /// nanoseconds; `None` without any.
-    #[must_use]
     pub fn next_life_ns(&self) -> Option<u64> {
         self.lifecycle.as_ref().and_then(LifecyclePopulation::next_ns)
     }
@@ -469,7 +465,6 @@ impl<D: Dialect> RequestTraffic<D> {
     }
 
     /// Returns true when the generator awaits no reply to any request of the run.
-    #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.unsettled == 0
     }

@@ -129,7 +129,6 @@ impl<'a> Dhcp4Reply<'a> {
 
     /// Returns true when the reply names the client with this hardware address: in `chaddr`, and in
     /// the client identifier (RFC 6842) if the server echoes one.
-    #[must_use]
     pub fn names_client(&self, mac: [u8; 6]) -> bool {
         let is_own_id = |id: &[u8]| id.split_first() == Some((&1, &mac));
         self.mac == mac && self.client_id.is_none_or(is_own_id)
@@ -166,7 +165,6 @@ impl<'a> Dhcp4Reply<'a> {
 }
 
 /// Returns true if a datagram is a DHCPDISCOVER, which begins an exchange.
-#[must_use]
 pub fn is_discover(octets: &[u8]) -> bool {
     Dhcp4Reply::read(octets).is_ok_and(|message| message.kind == kind::DISCOVER)
 }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::answer::{Dhcp4Reply, kind};
-use super::template::{Dhcp4MessageExtras, Templates};
+use super::template::{Dhcp4LeaseMessage, Dhcp4MessageExtras, Templates};
 use crate::fault::{MalformedDhcpMessage, ReplyFault, ServerRefusal};
 use crate::identities::{colon_hex, mac_of};
 use crate::leases::LeasedResource;
@@ -46,7 +46,6 @@ pub struct ClientLinks {
 
 impl ClientLinks {
     /// Returns an address in the network of client `client`.
-    #[must_use]
     pub const fn link_address(self, client: u32) -> Ipv4Addr {
         let further = (client % self.count).wrapping_mul(self.step) << 8;
         Ipv4Addr::from_bits(self.first.to_bits().wrapping_add(further))
@@ -72,7 +71,6 @@ pub struct RelayedMessages {
 
 impl RelayedMessages {
     /// Creates the DHCPv4 messages of the relay at `giaddr`.
-    #[must_use]
     pub fn new(giaddr: Ipv4Addr, expect: Expect) -> Self {
         let templates = Templates::new(giaddr);
         Self { giaddr, expect, templates, links: None, releases: false, renews: false }
@@ -239,7 +237,9 @@ impl DhcpLoadProtocol for RelayedMessages {
     fn write_renewal(&self, buffer: &mut [u8], answer: &Dhcp4Reply<'_>, client: u32) -> usize {
         // A renewal does not name the server (RFC 2131 section 4.3.2).
         let lease = OfferedAddress { address: answer.yiaddr, server: Ipv4Addr::UNSPECIFIED };
-        let len = self.templates.renew(buffer, answer.xid | RENEWAL, mac_of(client), lease);
+        let (message, mac) = (Dhcp4LeaseMessage::Renewal, mac_of(client));
+        let xid = answer.xid | RENEWAL;
+        let len = self.templates.about_lease(message, buffer, xid, mac, lease);
         self.select_link(buffer, len, client)
     }
 
@@ -253,7 +253,8 @@ impl DhcpLoadProtocol for RelayedMessages {
             return None;
         }
         let lease = OfferedAddress { address: answer.yiaddr, server: answer.server? };
-        Some(self.templates.release(buffer, answer.xid, mac_of(client), lease))
+        let (message, mac) = (Dhcp4LeaseMessage::Release, mac_of(client));
+        Some(self.templates.about_lease(message, buffer, answer.xid, mac, lease))
     }
 
     fn read(octets: &[u8]) -> Result<Dhcp4Reply<'_>, MalformedDhcpMessage> {

@@ -31,20 +31,17 @@ pub struct Dhcp4LoadTarget {
 
 impl Dhcp4LoadTarget {
     /// Creates a target for the DHCPv4 server `server`, through `relay`.
-    #[must_use]
     pub const fn new(server: SocketAddrV4, relay: SocketAddrV4) -> Self {
         Self { server, relay, second: None, links: None, releases: false, renews: false }
     }
 
     /// Returns the relay address and port of generator thread `thread`.
-    #[must_use]
     pub fn relay_of(&self, thread: u32) -> SocketAddrV4 {
         let first = u32::from(*self.relay.ip());
         SocketAddrV4::new(Ipv4Addr::from(first.wrapping_add(thread)), self.relay.port())
     }
 
     /// Returns the address and port of the server of generator thread `thread`.
-    #[must_use]
     pub fn server_of(&self, thread: u32) -> SocketAddrV4 {
         match self.second {
             Some(second) if thread % 2 == 1 => second,

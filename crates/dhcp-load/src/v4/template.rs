@@ -44,16 +44,42 @@ struct Dhcp4MessageTemplate {
     client_id: usize,
 }
 
+/// DHCPv4 message of a client about an address that a server offered or leased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dhcp4LeaseMessage {
+    /// DHCPREQUEST that takes an offer.
+    Request,
+    /// DHCPREQUEST of a client that renews its lease (RFC 2131 section 4.3.2).
+    Renewal,
+    /// DHCPREQUEST of a client that had a lease before it started (RFC 2131 section 3.2).
+    Reboot,
+    /// DHCPINFORM of a client that has a lease.
+    Inform,
+    /// DHCPDECLINE of an address.
+    Decline,
+    /// DHCPRELEASE of an address.
+    Release,
+}
+
+impl Dhcp4LeaseMessage {
+    /// Returns the offsets in bytes of the address and, if the message has one, of the server
+    /// (RFC 2131 tables 4 and 5).
+    const fn offsets(self) -> (usize, Option<usize>) {
+        match self {
+            Self::Request | Self::Decline => (REQUEST_ADDRESS, Some(REQUEST_SERVER)),
+            Self::Reboot => (REQUEST_ADDRESS, None),
+            Self::Renewal | Self::Inform => (CIADDR, None),
+            Self::Release => (CIADDR, Some(RELEASE_SERVER)),
+        }
+    }
+}
+
 /// All DHCPv4 messages of the generator, complete except for the changing bytes.
 #[derive(Clone, Debug)]
 pub struct Templates {
     discover: Dhcp4MessageTemplate,
-    request: Dhcp4MessageTemplate,
-    renew: Dhcp4MessageTemplate,
-    release: Dhcp4MessageTemplate,
-    reboot: Dhcp4MessageTemplate,
-    inform: Dhcp4MessageTemplate,
-    decline: Dhcp4MessageTemplate,
+    /// Messages about an address, by [`Dhcp4LeaseMessage`].
+    about_lease: [Dhcp4MessageTemplate; 6],
 }
 
 /// Builds a DHCPv4 message: the fixed part (RFC 2131 section 2), the message type, `own` options
@@ -118,23 +144,23 @@ pub fn set_relay(octets: &mut [u8], giaddr: Ipv4Addr) {
 
 impl Templates {
     /// Builds the DHCPv4 messages of a relay at `giaddr`.
-    #[must_use]
     pub fn new(giaddr: Ipv4Addr) -> Self {
         Self::with(giaddr, &Dhcp4MessageExtras::default())
     }
 
     /// Builds the DHCPv4 messages as [`Templates::new`] does, with `extras`, which must fit a
     /// frame. A RELEASE has no extras.
-    #[must_use]
     pub fn with(giaddr: Ipv4Addr, extras: &Dhcp4MessageExtras) -> Self {
         Self {
             discover: message(giaddr, 1, &[], Some(extras)),
-            request: message(giaddr, 3, &[(50, 4), (54, 4)], Some(extras)),
-            renew: message(giaddr, 3, &[], Some(extras)),
-            release: message(giaddr, 7, &[(54, 4)], None),
-            reboot: message(giaddr, 3, &[(50, 4)], Some(extras)),
-            inform: message(giaddr, 8, &[], Some(extras)),
-            decline: message(giaddr, 4, &[(50, 4), (54, 4)], None),
+            about_lease: [
+                message(giaddr, 3, &[(50, 4), (54, 4)], Some(extras)),
+                message(giaddr, 3, &[], Some(extras)),
+                message(giaddr, 3, &[(50, 4)], Some(extras)),
+                message(giaddr, 8, &[], Some(extras)),
+                message(giaddr, 4, &[(50, 4), (54, 4)], None),
+                message(giaddr, 7, &[(54, 4)], None),
+            ],
         }
     }
 
@@ -143,29 +169,19 @@ impl Templates {
     /// section 4.1). The relay address must be 0.0.0.0.
     #[must_use]
     pub fn direct(mut self, wants_broadcast: bool) -> Self {
-        let without_address = [&mut self.discover, &mut self.request, &mut self.reboot];
-        for message in without_address {
+        let Self { discover, about_lease: [request, renewal, reboot, others @ ..] } = &mut self;
+        for message in [&mut *discover, &mut *request, &mut *reboot] {
             message.octets[FLAGS] = if wants_broadcast { BROADCAST } else { 0 };
         }
-        let all = [
-            &mut self.discover,
-            &mut self.request,
-            &mut self.renew,
-            &mut self.release,
-            &mut self.reboot,
-            &mut self.inform,
-            &mut self.decline,
-        ];
-        for message in all {
+        for message in [discover, request, renewal, reboot].into_iter().chain(others) {
             message.octets[HOPS] = 0;
         }
         self
     }
 
     /// Returns the length of the longest DHCPv4 message of the generator, in bytes.
-    #[must_use]
     pub const fn message_bytes_max(&self) -> usize {
-        self.request.octets.len()
+        self.about_lease[Dhcp4LeaseMessage::Request as usize].octets.len()
     }
 
     /// Writes the DHCPDISCOVER of one exchange into `buffer`, which must have room for it, and
@@ -184,80 +200,34 @@ impl Templates {
         secs: u16,
         offered: OfferedAddress,
     ) -> usize {
-        let octets = self.request.write(buffer, xid, mac);
-        set_secs(octets, secs);
-        set_address(octets, REQUEST_ADDRESS, offered.address);
-        set_address(octets, REQUEST_SERVER, offered.server);
-        octets.len()
+        let len = self.about_lease(Dhcp4LeaseMessage::Request, buffer, xid, mac, offered);
+        set_secs(buffer, secs);
+        len
     }
 
-    /// Writes the DHCPREQUEST of a client that renews `lease` (RFC 2131 section 4.3.2) into
-    /// `buffer`, and returns its length in bytes.
-    pub fn renew(&self, buffer: &mut [u8], xid: u32, mac: [u8; 6], lease: OfferedAddress) -> usize {
-        let octets = self.renew.write(buffer, xid, mac);
-        set_address(octets, CIADDR, lease.address);
-        octets.len()
-    }
-
-    /// Writes the DHCPREQUEST of a client that had `lease` before it started (RFC 2131 section 3.2)
-    /// into `buffer`, and returns its length in bytes.
-    pub fn reboot(
+    /// Writes `message` of a client about `lease` into `buffer`, which must have room for it, and
+    /// returns its length in bytes.
+    pub fn about_lease(
         &self,
+        message: Dhcp4LeaseMessage,
         buffer: &mut [u8],
         xid: u32,
         mac: [u8; 6],
         lease: OfferedAddress,
     ) -> usize {
-        let octets = self.reboot.write(buffer, xid, mac);
-        set_address(octets, REQUEST_ADDRESS, lease.address);
-        octets.len()
-    }
-
-    /// Writes the DHCPINFORM of a client that has `lease` into `buffer`, and returns its length in
-    /// bytes.
-    pub fn inform(
-        &self,
-        buffer: &mut [u8],
-        xid: u32,
-        mac: [u8; 6],
-        lease: OfferedAddress,
-    ) -> usize {
-        let octets = self.inform.write(buffer, xid, mac);
-        set_address(octets, CIADDR, lease.address);
-        octets.len()
-    }
-
-    /// Writes the DHCPDECLINE of `lease` into `buffer`, and returns its length in bytes.
-    pub fn decline(
-        &self,
-        buffer: &mut [u8],
-        xid: u32,
-        mac: [u8; 6],
-        lease: OfferedAddress,
-    ) -> usize {
-        let octets = self.decline.write(buffer, xid, mac);
-        set_address(octets, REQUEST_ADDRESS, lease.address);
-        set_address(octets, REQUEST_SERVER, lease.server);
-        octets.len()
-    }
-
-    /// Writes the DHCPRELEASE of `lease` into `buffer`, and returns its length in bytes.
-    pub fn release(
-        &self,
-        buffer: &mut [u8],
-        xid: u32,
-        mac: [u8; 6],
-        lease: OfferedAddress,
-    ) -> usize {
-        let octets = self.release.write(buffer, xid, mac);
-        set_address(octets, CIADDR, lease.address);
-        set_address(octets, RELEASE_SERVER, lease.server);
+        let octets = self.about_lease[message as usize].write(buffer, xid, mac);
+        let (address, server) = message.offsets();
+        set_address(octets, address, lease.address);
+        if let Some(server) = server {
+            set_address(octets, server, lease.server);
+        }
         octets.len()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Dhcp4LeaseMessage::{Decline, Inform, Reboot, Release, Renewal};
     use super::*;
 
     /// First bytes (to the end of `chaddr`) and options of a message that `perfdhcp` 2.2.0 sent
@@ -303,11 +273,11 @@ mod tests {
             let messages: [(Write, u8); 7] = [
                 (|all, buffer, _| all.discover(buffer, 7, MAC), flags),
                 (|all, buffer, lease| all.request(buffer, 7, MAC, 3, lease), flags),
-                (|all, buffer, lease| all.reboot(buffer, 7, MAC, lease), flags),
-                (|all, buffer, lease| all.renew(buffer, 7, MAC, lease), 0),
-                (|all, buffer, lease| all.release(buffer, 7, MAC, lease), 0),
-                (|all, buffer, lease| all.inform(buffer, 7, MAC, lease), 0),
-                (|all, buffer, lease| all.decline(buffer, 7, MAC, lease), 0),
+                (|all, buffer, lease| all.about_lease(Reboot, buffer, 7, MAC, lease), flags),
+                (|all, buffer, lease| all.about_lease(Renewal, buffer, 7, MAC, lease), 0),
+                (|all, buffer, lease| all.about_lease(Release, buffer, 7, MAC, lease), 0),
+                (|all, buffer, lease| all.about_lease(Inform, buffer, 7, MAC, lease), 0),
+                (|all, buffer, lease| all.about_lease(Decline, buffer, 7, MAC, lease), 0),
             ];
             for (write, flags) in messages {
                 let (mut expected, mut buffer) = ([0xff; 300], [0xff; 300]);
@@ -327,14 +297,14 @@ mod tests {
         let lease =
             OfferedAddress { address: Ipv4Addr::new(10, 9, 8, 7), server: Ipv4Addr::LOCALHOST };
         let mut buffer = [0xff; 400];
-        let len = templates.renew(&mut buffer, 1, MAC, lease);
+        let len = templates.about_lease(Renewal, &mut buffer, 1, MAC, lease);
         assert_eq!(buffer[12..16], [10, 9, 8, 7]);
         let options = [
             53, 1, 3, 55, 8, 1, 28, 2, 3, 15, 6, 12, 42, 61, 7, 1, 0, 12, 1, 2, 3, 5, 60, 2, 7, 8,
             255,
         ];
         assert_eq!(buffer[240..len], options);
-        let len = templates.release(&mut buffer, 1, MAC, lease);
+        let len = templates.about_lease(Release, &mut buffer, 1, MAC, lease);
         assert_eq!(buffer[12..16], [10, 9, 8, 7]);
         let options = [53, 1, 7, 54, 4, 127, 0, 0, 1, 61, 7, 1, 0, 12, 1, 2, 3, 5, 255];
         assert_eq!(buffer[240..len], options);
@@ -349,14 +319,14 @@ mod tests {
         let asks = [55, 7, 1, 28, 2, 3, 15, 6, 12];
         let id = [61, 7, 1, 0, 12, 1, 2, 3, 5, 255];
         // RFC 2131 tables 4 and 5: the field of the address, and the messages that name the server.
-        let len = templates.reboot(&mut buffer, 1, MAC, lease);
+        let len = templates.about_lease(Reboot, &mut buffer, 1, MAC, lease);
         let about = [53, 1, 3, 50, 4, 10, 9, 8, 7];
         assert_eq!(buffer[12..16], [0; 4]);
         assert_eq!(buffer[240..len], [&about[..], &asks, &id].concat());
-        let len = templates.inform(&mut buffer, 1, MAC, lease);
+        let len = templates.about_lease(Inform, &mut buffer, 1, MAC, lease);
         assert_eq!(buffer[12..16], [10, 9, 8, 7]);
         assert_eq!(buffer[240..len], [&[53, 1, 8][..], &asks, &id].concat());
-        let len = templates.decline(&mut buffer, 1, MAC, lease);
+        let len = templates.about_lease(Decline, &mut buffer, 1, MAC, lease);
         let about = [53, 1, 4, 50, 4, 10, 9, 8, 7, 54, 4, 127, 0, 0, 1];
         assert_eq!(buffer[12..16], [0; 4]);
         assert_eq!(buffer[240..len], [&about[..], &id].concat());

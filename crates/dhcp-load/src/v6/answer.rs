@@ -195,7 +195,6 @@ impl<'a> ReplyIa<'a> {
     }
 
     /// Returns the option code of the identity association.
-    #[must_use]
     pub const fn code(&self) -> u16 {
         if self.is_prefix { code::IA_PD } else { code::IA_NA }
     }
@@ -288,7 +287,6 @@ impl<'a> Dhcp6Reply<'a> {
 
 /// Returns true if a datagram is a SOLICIT, which begins an exchange, bare or with one relay
 /// header.
-#[must_use]
 pub fn is_solicit(octets: &[u8]) -> bool {
     Dhcp6Reply::read(octets).is_ok_and(|message| message.kind == kind::SOLICIT)
 }

@@ -14,7 +14,6 @@ pub const DUID_MAC: usize = 8;
 
 /// Returns the DUID of client `client`: a DUID-LLT (RFC 9915 §11.2) over Ethernet with a fixed
 /// time.
-#[must_use]
 pub const fn duid_of(client: u32) -> [u8; DUID_LEN] {
     let [a, b, c, d, e, f] = mac_of(client);
     [0, 1, 0, 1, 0x2a, 0, 0, 0, a, b, c, d, e, f]
@@ -22,14 +21,12 @@ pub const fn duid_of(client: u32) -> [u8; DUID_LEN] {
 
 /// Returns the link-local address of the client with hardware address `mac`, with the interface
 /// identifier that RFC 4291 appendix A derives from it.
-#[must_use]
 pub const fn link_local_of(mac: [u8; 6]) -> [u8; 16] {
     let [a, b, c, d, e, f] = mac;
     [0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f]
 }
 
 /// Returns the link-local address of client `client`.
-#[must_use]
 pub const fn peer_of(client: u32) -> [u8; 16] {
     link_local_of(mac_of(client))
 }

@@ -89,7 +89,6 @@ fn digest_of(iaid: u32, leased: Dhcp6LeasedResource) -> u64 {
 impl Dhcp6ClientMessages {
     /// Creates the messages of clients that request `ask`. Their relays, if any, are on `links`;
     /// client n is on link n modulo their number and leaves from source address n modulo `sources`.
-    #[must_use]
     pub fn new(
         ask: RequestedAssociations,
         expect: Expect,
@@ -105,7 +104,6 @@ impl Dhcp6ClientMessages {
 
     /// Creates the messages of clients whose identities and links the caller supplies, to
     /// [`Dhcp6ClientMessages::templates`] and [`Dhcp6ClientMessages::judge_for`].
-    #[must_use]
     pub fn with_extras(
         ask: RequestedAssociations,
         expect: Expect,
@@ -138,7 +136,6 @@ impl Dhcp6ClientMessages {
     }
 
     /// Returns the templates of the clients' DHCPv6 messages.
-    #[must_use]
     pub const fn templates(&self) -> &Templates {
         &self.templates
     }

@@ -31,13 +31,11 @@ impl RequestedAssociations {
     pub const ADDRESS: Self = Self { na: true, pd: false, ias: 1, rapid_commit: false };
 
     /// Returns the number of requested identity associations for addresses.
-    #[must_use]
     pub const fn addresses(self) -> u8 {
         if self.na { self.ias } else { 0 }
     }
 
     /// Returns the number of requested identity associations for prefixes.
-    #[must_use]
     pub const fn prefixes(self) -> u8 {
         if self.pd { self.ias } else { 0 }
     }
@@ -87,7 +85,6 @@ fn higher(relay: SocketAddrV6, by: u32) -> SocketAddrV6 {
 
 impl Dhcp6LoadTarget {
     /// Returns the relay addresses of generator thread `thread` of `threads`.
-    #[must_use]
     pub fn relays_of(&self, thread: u32, threads: u32) -> Vec<SocketAddrV6> {
         match &self.access {
             Access::Direct { .. } => Vec::new(),

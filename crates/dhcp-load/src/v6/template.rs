@@ -95,14 +95,12 @@ pub(crate) fn repeat(writer: &mut ByteWriter<'_>, ia: ReplyIa<'_>, item: u16) {
 
 impl Templates {
     /// Builds the DHCPv6 messages of clients that request `ask`, through relays or without one.
-    #[must_use]
     pub fn new(ask: RequestedAssociations, is_relayed: bool) -> Self {
         Self::with_extras(ask, is_relayed, Dhcp6MessageExtras::default())
     }
 
     /// Builds the DHCPv6 messages as [`Templates::new`] does, with `extras`, which must fit a
     /// frame.
-    #[must_use]
     pub fn with_extras(
         ask: RequestedAssociations,
         is_relayed: bool,
@@ -130,7 +128,6 @@ impl Templates {
     }
 
     /// Returns the length of the longest DHCPv6 message of the generator, in bytes.
-    #[must_use]
     pub fn message_bytes_max(&self) -> usize {
         let ias = usize::from(self.requested.addresses()) + usize::from(self.requested.prefixes());
         let options = self.extras.options.len();
@@ -139,7 +136,6 @@ impl Templates {
     }
 
     /// Returns true when a REQUEST of the generator can repeat the offer in `answer`.
-    #[must_use]
     pub fn can_repeat(&self, answer: &Dhcp6Reply<'_>) -> bool {
         let ias: usize = answer.ias().map(|ia| 16 + ia.options.len()).sum();
         let count =

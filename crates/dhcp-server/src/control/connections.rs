@@ -32,7 +32,11 @@ impl ControlConnections {
     /// longest. Returns `None` if all connections have commands under way.
     pub(super) fn register(self: &Rc<Self>) -> Option<ConnectionRegistration> {
         let mut open = self.open.borrow_mut();
-        if open.len() >= self.limit {
+        // Subscribers have a limit of their own, and leave room for commands.
+        let is_streaming = |progress: &&Rc<ControlConnectionProgress>| {
+            progress.phase() == ControlConnectionPhase::Streaming
+        };
+        if open.len() - open.iter().filter(is_streaming).count() >= self.limit {
             let oldest = open
                 .iter()
                 .enumerate()
@@ -51,12 +55,14 @@ impl ControlConnections {
         Some(ConnectionRegistration { progress, connections: Rc::clone(self) })
     }
 
-    /// Evicts all connections of the control socket that wait for a command.
+    /// Evicts all connections of the control socket that wait for a command, and subscribers.
     pub(super) fn clear(&self) {
         let is_waiting = |progress: &&Rc<ControlConnectionProgress>| {
             matches!(
                 progress.phase(),
-                ControlConnectionPhase::Receiving | ControlConnectionPhase::Idle
+                ControlConnectionPhase::Receiving
+                    | ControlConnectionPhase::Idle
+                    | ControlConnectionPhase::Streaming
             )
         };
         self.open.borrow().iter().filter(is_waiting).for_each(|progress| progress.evict());

@@ -1,12 +1,12 @@
 //! HTTP and HTTPS control sockets: POST carries commands, whose answer is a list of one map; `GET
-//! /metrics` returns the counters.
+//! /metrics` returns the counters, and `GET /events` the lease events as they come.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use dhcp_config::HttpSocket;
+use dhcp_config::{HttpPurpose, HttpSocket};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{self, HeaderName, HeaderValue};
@@ -21,15 +21,19 @@ use tokio_rustls::TlsAcceptor;
 use super::auth::HttpCredentials;
 use super::budget::{Budget, IncomingCommand, OutgoingAnswer, UNAUTHENTICATED_MAX_BYTES};
 use super::connections::ConnectionRegistration;
+use super::event_stream::{EventBody, EventStreams, ResponseBody};
 use super::parse::parse;
 use super::progress::{ControlConnectionPhase, ControlConnectionProgress};
 use super::progress_stream::{ControlStream, ProgressStream};
 use super::requests::{ControlRequest, ControlRequestSender};
 use super::tls;
 use super::unix::{failure, no_room};
+use crate::events::EventFormat;
 
 /// Path of the URL at which HTTP control sockets return the counters for Prometheus.
 const METRICS_PATH: &str = "/metrics";
+/// Path of the URL at which HTTP control sockets return lease events.
+const EVENTS_PATH: &str = "/events";
 /// Size of an HTTP connection's read buffer in bytes, and so of the largest head of a request.
 const HEAD_MAX_BYTES: usize = 16 << 10;
 /// Maximum number of headers that a configuration (`http-headers`) adds to each HTTP response:
@@ -38,15 +42,51 @@ const HEADERS_MAX: usize = 1_000;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const EXPOSITION: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
+const SERVER_SENT: HeaderValue = HeaderValue::from_static("text/event-stream");
+const JSON_LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
 
 /// Settings of an HTTP control socket other than its address.
 #[derive(Default)]
 pub(super) struct HttpSocketSettings {
-    credentials: Option<HttpCredentials>,
+    pub(super) credentials: Option<HttpCredentials>,
     headers: Vec<(HeaderName, HeaderValue)>,
     tls: Option<TlsAcceptor>,
     /// True if the control socket needs neither credentials nor a client certificate.
     is_open_to_all: bool,
+    purpose: HttpPurpose,
+}
+
+/// Commands that a partner of a pair may send if `restrict-commands` is true.
+const PARTNER_COMMANDS: [&str; 17] = [
+    "list-commands",
+    "status-get",
+    "dhcp-disable",
+    "dhcp-enable",
+    "ha-reset",
+    "ha-heartbeat",
+    "ha-maintenance-notify",
+    "ha-sync-complete-notify",
+    "lease4-update",
+    "lease4-del",
+    "lease4-get-all",
+    "lease4-get-page",
+    "lease6-bulk-apply",
+    "lease6-update",
+    "lease6-del",
+    "lease6-get-all",
+    "lease6-get-page",
+];
+
+/// Returns true if a socket for this purpose accepts `command`.
+fn is_permitted(purpose: HttpPurpose, command: &serde_json::Value) -> bool {
+    let name = command["command"].as_str();
+    match purpose {
+        HttpPurpose::Control | HttpPurpose::Partner { restricts_commands: false } => true,
+        // A command without a name gets its answer from the dispatcher.
+        HttpPurpose::Partner { restricts_commands: true } => {
+            name.is_none_or(|name| PARTNER_COMMANDS.contains(&name))
+        }
+    }
 }
 
 impl HttpSocketSettings {
@@ -74,15 +114,18 @@ impl HttpSocketSettings {
             headers: headers.collect::<Result<_, String>>()?,
             tls: config.tls.as_ref().map(tls::acceptor).transpose()?,
             is_open_to_all: is_open_to_all(config),
+            purpose: config.purpose,
         })
     }
 }
 
-/// Returns true if an HTTP control socket needs neither credentials nor client certificates.
+/// Returns true if an HTTP control socket for operators needs neither credentials nor client
+/// certificates.
 pub(super) fn is_open_to_all(config: &HttpSocket) -> bool {
     let has_certificates =
         config.tls.as_ref().is_some_and(|tls| tls.is_client_certificate_required);
-    config.authentication.is_none() && !has_certificates
+    let is_for_control = config.purpose == HttpPurpose::Control;
+    is_for_control && config.authentication.is_none() && !has_certificates
 }
 
 /// Returns true if `host`, the name of this server in a request, is an address or a name of this
@@ -110,6 +153,7 @@ pub(super) struct HttpControl {
     pub(super) settings: Rc<RefCell<Rc<HttpSocketSettings>>>,
     pub(super) budget: Rc<Budget>,
     pub(super) request_sender: ControlRequestSender,
+    pub(super) events: EventStreams,
 }
 
 /// Serves one connection of an HTTP control socket until it ends.
@@ -148,6 +192,7 @@ pub(super) async fn serve_http(
     control: HttpControl,
 ) {
     let line = ProgressStream { stream, ahead, progress: Rc::clone(progress) };
+    let events = control.events.clone();
     let service = {
         let progress = Rc::clone(progress);
         service_fn(move |request| {
@@ -164,6 +209,9 @@ pub(super) async fn serve_http(
         _ = &mut connection => return,
         () = progress.wait_for_eviction() => return,
         () = progress.wait_until_overdue() => {}
+    }
+    if progress.phase() == ControlConnectionPhase::Streaming {
+        events.count_cut_off();
     }
     if progress.phase() == ControlConnectionPhase::Receiving {
         tracing::info!(
@@ -204,13 +252,13 @@ fn status_map(status: StatusCode, why: Option<&str>) -> String {
 }
 
 /// Status of a refused HTTP request, with the reason if it helps the client.
-struct HttpRefusal {
-    status: StatusCode,
-    why: Option<&'static str>,
+pub(super) struct HttpRefusal {
+    pub(super) status: StatusCode,
+    pub(super) why: Option<&'static str>,
 }
 
 impl HttpRefusal {
-    const fn bad_request(why: &'static str) -> Self {
+    pub(super) const fn bad_request(why: &'static str) -> Self {
         Self { status: StatusCode::BAD_REQUEST, why: Some(why) }
     }
 }
@@ -247,6 +295,8 @@ enum HttpResponseContent {
     Metrics(String),
     /// Response with the page for `GET /`.
     Page(String),
+    /// Response with lease events, which ends when the client or the server ends it.
+    Events(EventBody, EventFormat),
     /// Response that refuses the HTTP request.
     Refusal(HttpRefusal),
 }
@@ -261,24 +311,38 @@ async fn serve_request(
     request: Request<Incoming>,
     control: HttpControl,
     progress: Rc<ControlConnectionProgress>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+) -> Result<Response<ResponseBody>, Infallible> {
     // A request keeps the settings with which it began until it ends.
     let settings = Rc::clone(&control.settings.borrow());
     let outcome = outcome(request, &settings, &control, &progress).await;
-    progress.enter(ControlConnectionPhase::Answering);
+    if !matches!(outcome, HttpResponseContent::Events(..)) {
+        progress.enter(ControlConnectionPhase::Answering);
+    }
+    let whole =
+        |answer| ResponseBody::Whole(Full::new(Bytes::from_owner::<OutgoingAnswer>(answer)));
     let answer = |text| OutgoingAnswer::new(&control.budget, text, |len| failure(&no_room(len)));
     let (status, kind, body) = match outcome {
-        HttpResponseContent::Answer(map) => (StatusCode::OK, JSON, answer(map).in_list()),
-        HttpResponseContent::Metrics(text) => (StatusCode::OK, EXPOSITION, answer(text)),
-        HttpResponseContent::Page(text) => (StatusCode::OK, HTML, answer(text)),
+        HttpResponseContent::Answer(map) => (StatusCode::OK, JSON, whole(answer(map).in_list())),
+        HttpResponseContent::Metrics(text) => (StatusCode::OK, EXPOSITION, whole(answer(text))),
+        HttpResponseContent::Page(text) => (StatusCode::OK, HTML, whole(answer(text))),
+        HttpResponseContent::Events(body, EventFormat::ServerSent) => {
+            (StatusCode::OK, SERVER_SENT, ResponseBody::Events(body))
+        }
+        HttpResponseContent::Events(body, EventFormat::JsonLines) => {
+            (StatusCode::OK, JSON_LINES, ResponseBody::Events(body))
+        }
         HttpResponseContent::Refusal(HttpRefusal { status, why }) => {
-            (status, JSON, answer(status_map(status, why)))
+            (status, JSON, whole(answer(status_map(status, why))))
         }
     };
-    let mut response = Response::new(Full::new(Bytes::from_owner(body)));
+    let is_stream = matches!(body, ResponseBody::Events(_));
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, kind);
+    if is_stream {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
     for (name, value) in &settings.headers {
         headers.append(name.clone(), value.clone());
     }
@@ -314,7 +378,7 @@ async fn outcome(
     request: Request<Incoming>,
     settings: &HttpSocketSettings,
     control: &HttpControl,
-    progress: &ControlConnectionProgress,
+    progress: &Rc<ControlConnectionProgress>,
 ) -> HttpResponseContent {
     let authorization = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
     if settings.credentials.as_ref().is_some_and(|credentials| !credentials.admits(authorization)) {
@@ -329,14 +393,25 @@ async fn outcome(
     if settings.is_open_to_all && is_foreign {
         return StatusCode::MISDIRECTED_REQUEST.into();
     }
+    let is_for_partner = settings.purpose != HttpPurpose::Control;
     let control_request = match (request.method(), request.uri().path()) {
+        (&Method::GET, _) if is_for_partner => return StatusCode::BAD_REQUEST.into(),
         (&Method::GET, METRICS_PATH) => ControlRequest::Metrics,
         (&Method::GET, "/") => {
             return HttpResponseContent::Page(page(host, settings.tls.is_some()));
         }
+        (&Method::GET, EVENTS_PATH) => {
+            return match control.events.open(&request, control, progress) {
+                Ok((body, format)) => HttpResponseContent::Events(body, format),
+                Err(refusal) => HttpResponseContent::Refusal(refusal),
+            };
+        }
         (&Method::GET, _) => return StatusCode::NOT_FOUND.into(),
         // As in Kea, commands are accepted under any path.
         (&Method::POST, _) => match command(request, settings, control).await {
+            Ok(command) if !is_permitted(settings.purpose, &command) => {
+                return StatusCode::FORBIDDEN.into();
+            }
             Ok(command) => ControlRequest::Command(command),
             Err(refusal) => return HttpResponseContent::Refusal(refusal),
         },

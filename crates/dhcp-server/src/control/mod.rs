@@ -10,6 +10,7 @@
 mod auth;
 mod budget;
 mod connections;
+mod event_stream;
 mod http;
 mod parse;
 mod progress;
@@ -36,9 +37,9 @@ use tokio::task::LocalSet;
 pub(crate) use requests::{ControlRequest, Inbox, PendingControlRequest};
 
 use crate::ServerError;
+use crate::events::EventSource;
 use crate::log;
 use crate::panics::INTERNAL_ERROR;
-use requests::ControlRequestSender;
 use sockets::ControlSocketSet;
 
 /// Time in which the control thread may still send answers when the server ends.
@@ -60,12 +61,18 @@ pub(crate) struct ControlThread {
 }
 
 impl ControlThread {
-    /// Starts the control thread with no socket open. Commands arrive in the inbox.
+    /// Starts the control thread with no socket open. Commands arrive in the inbox; subscribers get
+    /// `events`. The thread has a lower priority than those that serve clients, unless it
+    /// `answers_partner`: a partner in high availability takes a server that answers late for
+    /// failed.
     ///
     /// # Errors
     ///
     /// [`ServerError::System`] if the system refuses a thread, an event or a runtime.
-    pub(crate) fn start() -> Result<(Self, Inbox), ServerError> {
+    pub(crate) fn start(
+        events: Arc<dyn EventSource>,
+        answers_partner: bool,
+    ) -> Result<(Self, Inbox), ServerError> {
         let system = |cause| ServerError::System { tried: "start the control thread", cause };
         let waker = Arc::new(Waker::new().map_err(system)?);
         let (asking, inbox) = requests::channel(waker);
@@ -75,8 +82,11 @@ impl ControlThread {
         let thread = thread::Builder::new()
             .name("control".to_owned())
             .spawn(move || {
-                log::give_way("commands");
-                LocalSet::new().block_on(&runtime, execute_orders(received, asking));
+                if !answers_partner {
+                    log::give_way("commands");
+                }
+                let sockets = ControlSocketSet::new(asking, events);
+                LocalSet::new().block_on(&runtime, execute_orders(received, sockets));
             })
             .map_err(system)?;
         Ok((Self { orders, thread }, inbox))
@@ -100,8 +110,10 @@ impl ControlThread {
     }
 }
 
-async fn execute_orders(mut orders: UnboundedReceiver<ControlOrder>, asking: ControlRequestSender) {
-    let mut sockets = ControlSocketSet::new(asking);
+async fn execute_orders(
+    mut orders: UnboundedReceiver<ControlOrder>,
+    mut sockets: ControlSocketSet,
+) {
     while let Some(ControlOrder::Configure(config, outcome)) = orders.recv().await {
         let configured = run_contained(|| sockets.configure(&config));
         outcome.send(configured.unwrap_or_else(|| Err(vec![INTERNAL_ERROR.to_owned()]))).ok();

@@ -29,6 +29,9 @@ pub(super) enum ControlConnectionPhase {
     Answering,
     /// Phase of the connection between an answer and the next command.
     Idle,
+    /// Phase in which the server sends lease events as they come. Only a client that does not read
+    /// has a time limit.
+    Streaming,
 }
 
 /// Phase and progress of one control connection, shared by its parts and by the list of all
@@ -38,6 +41,8 @@ pub(super) struct ControlConnectionProgress {
     phase: Cell<ControlConnectionPhase>,
     since: Cell<Instant>,
     octets: Cell<u64>,
+    /// Time since which a write to the client's full socket waits.
+    blocked_since: Cell<Option<Instant>>,
     changed: Notify,
     evicted: Notify,
 }
@@ -49,6 +54,7 @@ impl ControlConnectionProgress {
             phase: Cell::new(ControlConnectionPhase::Receiving),
             since: Cell::new(Instant::now()),
             octets: Cell::new(0),
+            blocked_since: Cell::new(None),
             changed: Notify::new(),
             evicted: Notify::new(),
         })
@@ -85,8 +91,17 @@ impl ControlConnectionProgress {
         self.octets.set(self.octets.get() + count as u64);
     }
 
+    /// Records that the client's socket takes no more bytes.
+    pub(super) fn blocked(&self) {
+        if self.blocked_since.get().is_none() {
+            self.blocked_since.set(Some(Instant::now()));
+            self.changed.notify_one();
+        }
+    }
+
     /// Records that the client received `count` bytes of an answer.
     pub(super) fn sent(&self, count: usize) {
+        self.blocked_since.set(None);
         if count > 0 && self.phase.get() == ControlConnectionPhase::Answering {
             self.since.set(Instant::now());
         }
@@ -103,6 +118,7 @@ impl ControlConnectionProgress {
         let mebibytes = u32::try_from(self.octets.get() >> 20).unwrap_or(u32::MAX);
         let time = match self.phase.get() {
             ControlConnectionPhase::Working => return None,
+            ControlConnectionPhase::Streaming => return Some(self.blocked_since.get()? + TAKE),
             ControlConnectionPhase::Receiving => {
                 RECEIVE.saturating_add(RECEIVE_PER_MEBIBYTE.saturating_mul(mebibytes))
             }

@@ -58,8 +58,10 @@ impl hyper::rt::Write for ProgressStream {
         octets: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(context, octets);
-        if let Poll::Ready(Ok(count)) = polled {
-            self.progress.sent(count);
+        match polled {
+            Poll::Ready(Ok(count)) => self.progress.sent(count),
+            Poll::Pending => self.progress.blocked(),
+            Poll::Ready(Err(_)) => {}
         }
         polled
     }

@@ -76,6 +76,11 @@ impl Inbox {
         &self.waker
     }
 
+    /// Returns the waker of the thread that reads the inbox.
+    pub(crate) fn shared_waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
+    }
+
     /// Returns the next control request; `None` if none waits.
     pub(crate) fn next(&self) -> Option<PendingControlRequest> {
         self.requests.try_recv().ok()

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use dhcp_config::ControlSocket;
@@ -12,9 +13,11 @@ use tokio::task::{AbortHandle, spawn_local};
 
 use super::budget::Budget;
 use super::connections::ControlConnections;
+use super::event_stream::EventStreams;
 use super::http::{self, HttpSocketSettings};
 use super::requests::ControlRequestSender;
 use super::unix::{self, SocketFile};
+use crate::events::EventSource;
 use crate::panics::contained_task;
 use crate::policy;
 
@@ -63,6 +66,7 @@ pub(super) struct ControlSocketSet {
     open: Vec<OpenControlSocket>,
     budget: Rc<Budget>,
     request_sender: ControlRequestSender,
+    events: EventStreams,
 }
 
 /// Configured control socket that is not open yet, or is open with other settings.
@@ -73,8 +77,9 @@ enum ConfiguredControlSocket {
 
 impl ControlSocketSet {
     /// Creates the set without an open control socket.
-    pub(super) fn new(request_sender: ControlRequestSender) -> Self {
-        Self { open: Vec::new(), budget: Budget::new(), request_sender }
+    pub(super) fn new(request_sender: ControlRequestSender, events: Arc<dyn EventSource>) -> Self {
+        let events = EventStreams::new(events);
+        Self { open: Vec::new(), budget: Budget::new(), request_sender, events }
     }
 
     /// Opens and closes control sockets as `config` requires. A socket that stays open is not
@@ -164,6 +169,7 @@ impl ControlSocketSet {
             settings: Rc::clone(&settings),
             budget: Rc::clone(&self.budget),
             request_sender: self.request_sender.clone(),
+            events: self.events.clone(),
         };
         let accepted_connections = Rc::clone(&connections);
         let (accepting, file) = match &address {

@@ -1,6 +1,8 @@
 //! Reservations in databases: the server connects when it starts, and one thread looks hosts up for
 //! all shards.
 
+mod administration;
+mod document;
 mod row;
 mod row_reports;
 
@@ -13,11 +15,14 @@ use base::Now;
 use base::time::NS_PER_MS;
 use dhcp_config::{GlobalSettings, SqlDatabase};
 use dhcp_engine::hosts::{
-    CacheLimits, FoundHost, HostAnswer, HostCache, HostKey, HostSource, ReservationScope,
+    CacheLimits, ChangedHosts, FoundHost, HostAnswer, HostCache, HostKey, HostSource,
+    ReservationScope,
 };
 use dhcp_store::database::DatabaseError;
-use dhcp_store::hosts::{Directory, HostsPolicy, LookupThread, Lookups, ShardLookups, SqlHosts};
-use dhcp_store::sql::HostQuery;
+use dhcp_store::hosts::{
+    ChangedKeys, Directory, HostsPolicy, LookupThread, Lookups, ShardLookups, SqlHosts,
+};
+use dhcp_store::sql::{HostQuery, SqlSettings};
 use netio::Clock;
 use serde_json::Value;
 
@@ -26,6 +31,8 @@ use crate::leases;
 use crate::log::counted;
 use crate::loggers::DHCPSRV;
 use crate::service::DaemonFamily;
+use administration::HostAdministration;
+pub(crate) use document::host_row;
 pub(crate) use row_reports::HostRowCounts;
 use row_reports::RowReports;
 
@@ -39,6 +46,7 @@ pub(crate) struct HostsDatabases<P: DaemonFamily> {
     definitions: OptionDefinitionList,
     limits: CacheLimits,
     row_counts: Arc<HostRowCounts>,
+    administration: HostAdministration,
 }
 
 /// Option definitions (`option-def`) of the configuration in force, as a JSON list, by which
@@ -73,7 +81,9 @@ impl<P: DaemonFamily> HostsDatabases<P> {
         }
         let definitions = OptionDefinitionList::default();
         definitions.follow(document);
-        let hosts = connect::<P>(config)?;
+        let databases = databases(config)?;
+        let administration = HostAdministration::new::<P>(&config.hosts_databases, &databases);
+        let hosts = connect::<P>(config, databases)?;
         let row_counts = Arc::<HostRowCounts>::default();
         let catalog = Catalog::<P> {
             hosts,
@@ -92,7 +102,7 @@ impl<P: DaemonFamily> HostsDatabases<P> {
             keys_max: own.cache_keys as usize,
             lifetime_ns: u64::from(own.cache_lifetime_ms) * NS_PER_MS,
         };
-        Ok(Some(Self { lookups, thread, definitions, limits, row_counts }))
+        Ok(Some(Self { lookups, thread, definitions, limits, row_counts, administration }))
     }
 
     /// Returns the live counts of database rows that are not complete reservations.
@@ -120,15 +130,23 @@ impl<P: DaemonFamily> HostsDatabases<P> {
     }
 }
 
-/// Connects to all databases of reservations that `config` names.
-fn connect<P: DaemonFamily>(config: &GlobalSettings) -> Result<SqlHosts, ServerError> {
-    let mut databases = Vec::new();
-    for database in &config.hosts_databases {
-        let settings = leases::settings(config, database)?;
+/// Returns the settings of the databases of reservations that `config` names.
+fn databases(config: &GlobalSettings) -> Result<Vec<(SqlSettings, HostsPolicy)>, ServerError> {
+    let read = |database: &SqlDatabase| {
+        let policy = HostsPolicy { wait_ms: database.reconnect_wait_time_ms };
+        Ok((leases::sql_settings(config, database)?, policy))
+    };
+    config.hosts_databases.iter().map(read).collect()
+}
+
+/// Connects to all databases of reservations.
+fn connect<P: DaemonFamily>(
+    config: &GlobalSettings,
+    databases: Vec<(SqlSettings, HostsPolicy)>,
+) -> Result<SqlHosts, ServerError> {
+    for (settings, _) in &databases {
         let id = "DHCPSRV_HOSTS_DATABASE_OPEN";
         tracing::info!(target: DHCPSRV, id, "opening the {settings} for reservations");
-        let policy = HostsPolicy { wait_ms: database.reconnect_wait_time_ms };
-        databases.push((settings, policy));
     }
     let mut hosts = SqlHosts::new(P::HOST_FAMILY, databases);
     let is_retried = |database: &&SqlDatabase| database.retries_on_startup;
@@ -168,6 +186,13 @@ impl<P: DaemonFamily> HostSource<P> for ShardHosts<P> {
             is_failed,
             hosts_by_key: answer.results.unwrap_or_default(),
         })
+    }
+
+    fn take_changed(&mut self) -> ChangedHosts<P::Address> {
+        match self.0.take_changed() {
+            ChangedKeys::Keys(keys) => ChangedHosts::Keys(keys),
+            ChangedKeys::All => ChangedHosts::All,
+        }
     }
 }
 
@@ -213,7 +238,8 @@ impl<P: DaemonFamily> Directory<HostKey<P::Address>, FoundHost<P>> for Catalog<P
             if key_positions.is_empty() {
                 continue;
             }
-            let read = P::read_host(&self.definitions.lock(), &row::to_json(host, P::VERSION));
+            let text = row::to_json(host, P::VERSION).to_string();
+            let read = P::read_host(&self.definitions.lock(), &text);
             let reservation = match read {
                 Ok((reservation, warnings)) => {
                     for warning in warnings {

@@ -14,8 +14,9 @@ pub(super) fn identity(host: &HostTableRow) -> String {
     format!("host {} of a hosts database ({kind} {})", host.host_id, Hex(&host.identifier))
 }
 
-/// Returns the reservation of the database host `host` as JSON text.
-pub(super) fn to_json(host: &HostTableRow, version: IpVersion) -> String {
+/// Returns the reservation of the database host `host` as it would be in a configuration, without
+/// its user contexts.
+pub(super) fn to_json(host: &HostTableRow, version: IpVersion) -> Value {
     let mut map = Map::new();
     let mut put = |key: &str, value: Value| {
         map.insert(key.to_owned(), value);
@@ -51,7 +52,41 @@ pub(super) fn to_json(host: &HostTableRow, version: IpVersion) -> String {
     let classes = host.client_classes.split(',').map(str::trim).filter(|name| !name.is_empty());
     put("client-classes", classes.map(Value::from).collect());
     put("option-data", host.options.iter().map(option).collect());
-    Value::Object(map).to_string()
+    Value::Object(map)
+}
+
+/// Returns the reservation of the database host `host` for commands that show it: with its user
+/// contexts, and the options of each space together, as Kea has them.
+pub(super) fn to_shown_json(host: &HostTableRow, version: IpVersion) -> Value {
+    let mut document = to_json(host, version);
+    let mut options: Vec<&HostOption> = host.options.iter().collect();
+    options.sort_by_key(|option| space_order(&option.space));
+    let shown = options.into_iter().map(|with_context| {
+        let mut shown = option(with_context);
+        put_context(&mut shown, &with_context.user_context);
+        shown
+    });
+    document["option-data"] = shown.collect();
+    put_context(&mut document, &host.user_context);
+    if host.resources.iter().all(|resource| resource.excluded.is_none())
+        && let Some(map) = document.as_object_mut()
+    {
+        map.remove("excluded-prefixes");
+    }
+    document
+}
+
+/// Returns the key by which Kea sorts the spaces of options: spaces of vendors come last.
+pub(super) fn space_order(space: &str) -> (bool, &str) {
+    (space.starts_with("vendor-"), space)
+}
+
+/// Puts the user context with the JSON text `context` into `document`, unless it is empty or no
+/// map.
+fn put_context(document: &mut Value, context: &str) {
+    if let Ok(context @ Value::Object(_)) = serde_json::from_str(context) {
+        document["user-context"] = context;
+    }
 }
 
 fn option(option: &HostOption) -> Value {
@@ -109,7 +144,8 @@ mod tests {
             ],
             ..HostTableRow::default()
         };
-        let (read, _) = dhcp_config::parse_host4("[]", &to_json(&host, IpVersion::V4)).unwrap();
+        let (read, _) =
+            dhcp_config::parse_host4("[]", &to_json(&host, IpVersion::V4).to_string()).unwrap();
         assert_eq!(read.identifier.octets, [1, 0xab]);
         assert_eq!(read.identifier.kind, dhcp_config::IdentifierKind::ClientId);
         assert_eq!(read.client_classes, ["gold", "silver"]);
@@ -140,7 +176,8 @@ mod tests {
             ],
             ..HostTableRow::default()
         };
-        let (read, _) = dhcp_config::parse_host6("[]", &to_json(&host, IpVersion::V6)).unwrap();
+        let (read, _) =
+            dhcp_config::parse_host6("[]", &to_json(&host, IpVersion::V6).to_string()).unwrap();
         let addresses: Vec<_> = read.reserved.addresses.iter().map(ToString::to_string).collect();
         assert_eq!(addresses, ["2001:db8::2", "2001:db8::1"]);
         let excluded: Vec<_> = read.reserved.prefixes.iter().map(|one| one.excluded).collect();

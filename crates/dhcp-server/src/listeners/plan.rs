@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     use dhcp_config::{
-        InterfaceSelection, InterfacesConfig, InterfacesConfig6, OutboundInterface, SocketType,
+        InterfaceSelection, InterfacesConfig, OutboundInterface, SocketTerms4, SocketType,
     };
 
     fn entry(name: &str, address: Option<Ipv4Addr>) -> InterfaceSelection {
@@ -244,7 +244,7 @@ mod tests {
     fn config(socket_type: SocketType, interfaces: Vec<InterfaceSelection>) -> ListenerSettings {
         ListenerSettings::v4(&InterfacesConfig {
             interfaces,
-            socket_type,
+            own: SocketTerms4 { socket_type, ..SocketTerms4::default() },
             ..InterfacesConfig::default()
         })
     }
@@ -257,6 +257,8 @@ mod tests {
             is_loopback: name == "lo",
             is_multicast: true,
             mac: Some([2, 0, 0, 0, 0, index as u8]),
+            is_set_up: true,
+            link_layer: None,
             addresses: addresses.iter().map(|&octets| octets.into()).collect(),
         }
     }
@@ -297,8 +299,7 @@ mod tests {
         let routed = |entries, socket_type| {
             let config = InterfacesConfig {
                 interfaces: entries,
-                socket_type,
-                outbound: OutboundInterface::UseRouting,
+                own: SocketTerms4 { socket_type, outbound: OutboundInterface::UseRouting },
                 ..InterfacesConfig::default()
             };
             plan(&ListenerSettings::v4(&config), &machine())
@@ -383,7 +384,7 @@ mod tests {
             address: address.map(|address| address.parse().unwrap()),
         };
         let of = |interfaces| {
-            let config = InterfacesConfig6 { interfaces, ..InterfacesConfig6::default() };
+            let config = InterfacesConfig { interfaces, ..InterfacesConfig::default() };
             plan(&ListenerSettings::v6(&config), &machine)
         };
         let link = ["eth0, fe80::2", "eth0, ff02::1:2", "eth0, ff05::1:3"];

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use base::{V4, V6};
 use dhcp_config::{
-    InterfaceSelection, InterfacesConfig, InterfacesConfig6, OutboundInterface, SocketType,
+    ConfigTypes, InterfaceSelection, InterfacesConfig, OutboundInterface, SocketType,
 };
 
 /// Settings of a server's listeners: addresses to listen at, and the handling of sockets that
@@ -45,29 +46,37 @@ pub(super) enum ListenerMode {
 
 impl ListenerSettings {
     /// Returns the listener settings that a DHCPv4 server's configuration requires.
-    pub(crate) fn v4(config: &InterfacesConfig) -> Self {
-        let (everywhere, entries) = split(&config.interfaces);
-        Self {
-            mode: match (config.socket_type, config.outbound) {
-                // As in Kea, whose frames for packet sockets name the interface.
-                (SocketType::Raw, _) => ListenerMode::Raw4,
-                (SocketType::Udp, OutboundInterface::SameAsInbound) => ListenerMode::Udp4,
-                (SocketType::Udp, OutboundInterface::UseRouting) => ListenerMode::Routed4,
-            },
-            everywhere,
-            entries,
-            re_detect: config.re_detect,
-            require_all: config.require_all_sockets,
-            max_retries: config.socket_max_retries,
-            retry_wait_ms: config.socket_retry_wait_ms,
-        }
+    pub(crate) fn v4(config: &InterfacesConfig<V4>) -> Self {
+        let mode = match (config.own.socket_type, config.own.outbound) {
+            // As in Kea, whose frames for packet sockets name the interface.
+            (SocketType::Raw, _) => ListenerMode::Raw4,
+            (SocketType::Udp, OutboundInterface::SameAsInbound) => ListenerMode::Udp4,
+            (SocketType::Udp, OutboundInterface::UseRouting) => ListenerMode::Routed4,
+        };
+        Self::new(mode, config)
     }
 
     /// Returns the listener settings that a DHCPv6 server's configuration requires.
-    pub(crate) fn v6(config: &InterfacesConfig6) -> Self {
-        let (everywhere, entries) = split(&config.interfaces);
+    pub(crate) fn v6(config: &InterfacesConfig<V6>) -> Self {
+        Self::new(ListenerMode::Udp6, config)
+    }
+
+    fn new<F: ConfigTypes<IpAddress: Into<IpAddr>>>(
+        mode: ListenerMode,
+        config: &InterfacesConfig<F>,
+    ) -> Self {
+        let mut entries = Vec::new();
+        let mut everywhere = false;
+        for selection in &config.interfaces {
+            match selection {
+                InterfaceSelection::All => everywhere = true,
+                InterfaceSelection::Named { name, address } => {
+                    entries.push((name.clone(), address.map(Into::into)));
+                }
+            }
+        }
         Self {
-            mode: ListenerMode::Udp6,
+            mode,
             everywhere,
             entries,
             re_detect: config.re_detect,
@@ -81,20 +90,4 @@ impl ListenerSettings {
     pub(crate) const fn is_empty(&self) -> bool {
         !self.everywhere && self.entries.is_empty()
     }
-}
-
-type Entries = (bool, Vec<(String, Option<IpAddr>)>);
-
-fn split<A: Copy + Into<IpAddr>>(selections: &[InterfaceSelection<A>]) -> Entries {
-    let mut entries = Vec::new();
-    let mut everywhere = false;
-    for selection in selections {
-        match selection {
-            InterfaceSelection::All => everywhere = true,
-            InterfaceSelection::Named { name, address } => {
-                entries.push((name.clone(), address.map(Into::into)));
-            }
-        }
-    }
-    (everywhere, entries)
 }

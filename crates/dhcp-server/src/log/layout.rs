@@ -7,21 +7,21 @@ use super::severity_name;
 
 /// Message of the server's log, with its time, logger and thread.
 #[derive(Clone, Debug)]
-pub(super) struct LogRecord {
+pub(crate) struct LogRecord {
     /// Time of the log message, in microseconds since 1970.
-    pub(super) wall_us: u64,
-    pub(super) severity: LogSeverity,
+    pub(crate) wall_us: u64,
+    pub(crate) severity: LogSeverity,
     /// Full name of the message's logger, such as `kea-dhcp4.leases`.
-    pub(super) logger: String,
+    pub(crate) logger: String,
     /// Name of the thread that logged the message.
-    pub(super) thread: String,
+    pub(crate) thread: String,
     /// Identifier and text of the message.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 /// Compiled pattern of a log line.
 #[derive(Clone, Debug)]
-pub(super) struct LogPattern {
+pub(crate) struct LogPattern {
     pieces: Vec<LogPatternPart>,
 }
 
@@ -56,7 +56,7 @@ const TIME: &str = "%Y-%m-%d %H:%M:%S";
 
 impl LogPattern {
     /// Compiles the log line pattern `pattern`; an empty one stands for the default.
-    pub(super) fn new(pattern: &str, is_system_log: bool) -> Self {
+    pub(crate) fn new(pattern: &str, is_system_log: bool) -> Self {
         let pattern = match pattern {
             "" if is_system_log => SYSTEM_LOG,
             "" => LINE,
@@ -88,7 +88,7 @@ impl LogPattern {
     }
 
     /// Returns the log line of `record` with the text `text`, without a line end.
-    pub(super) fn line(&self, record: &LogRecord, text: &str, utc_offset_s: i64) -> String {
+    pub(crate) fn line(&self, record: &LogRecord, text: &str, utc_offset_s: i64) -> String {
         let mut line = String::with_capacity(text.len() + 80);
         for piece in &self.pieces {
             match piece {

@@ -33,9 +33,10 @@ use tracing::span::{Attributes, Id, Record as SpanRecord};
 use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use layout::LogRecord;
+pub(crate) use layout::{LogPattern, LogRecord};
 pub(crate) use levels::LogTopicLevels;
 use routes::Routes;
+pub(crate) use sink::{SYSTEM_LOG, facility_code, system_log_time};
 use text::EventFields;
 use writer::LogWriterItem;
 

@@ -18,7 +18,7 @@ const ROTATION_MIN_BYTES: u64 = 200 << 10;
 /// Mode of a log file, as with Kea's umask.
 const MODE: u32 = 0o640;
 /// Path of the system log's socket.
-const SYSTEM_LOG: &str = "/dev/log";
+pub(crate) const SYSTEM_LOG: &str = "/dev/log";
 
 /// Output of the server's log lines. Only the writer's thread writes to it.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl LogSink {
                 LogDestination::Syslog(facility) => {
                     let facility = facility.as_deref().unwrap_or("local0");
                     let priority = facility_code(facility) * 8 + level_code(record.severity);
-                    let time = RecordTime::new(record.wall_us, utc_offset_s).format("%b %e %T");
+                    let time = system_log_time(record.wall_us, utc_offset_s);
                     let (ident, pid) = (&self.ident, std::process::id());
                     let datagram = format!("<{priority}>{time} {ident}[{pid}]: {line}");
                     self.or_stderr(&line, |state| send(state, &datagram));
@@ -180,9 +180,15 @@ fn rotate(path: &Path, versions: u32) -> io::Result<()> {
     fs::rename(path, numbered(1))
 }
 
+/// Returns the time `wall_us` microseconds after 1970 as a line of the system log has it, in a zone
+/// `utc_offset_s` seconds east of Greenwich.
+pub(crate) fn system_log_time(wall_us: u64, utc_offset_s: i64) -> String {
+    RecordTime::new(wall_us, utc_offset_s).format("%b %e %T")
+}
+
 /// Returns the code of a system log facility (RFC 5424 §6.2.1); an unknown name stands for
 /// `local0`, Kea's default.
-fn facility_code(name: &str) -> u8 {
+pub(crate) fn facility_code(name: &str) -> u8 {
     const NAMES: [&str; 24] = [
         "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron",
         "authpriv", "ftp", "ntp", "audit", "alert", "clock", "local0", "local1", "local2",

@@ -37,11 +37,11 @@ impl EventFields {
     }
 }
 
-/// Returns the message identifier `id` of a server of `family` (`dhcp4`, `dhcp6`): `DHCPX_` and
-/// `_VX_` stand for those of either.
+/// Returns the message identifier `id` of a server of `family` (`dhcp4`, `dhcp6`, `dhcp-ddns`):
+/// `DHCPX_` and `_VX_` stand for those of each.
 pub(super) fn identifier(id: &str, family: &str) -> String {
     match id.strip_prefix("DHCPX_") {
-        Some(rest) => format!("{}_{rest}", family.to_uppercase()),
+        Some(rest) => format!("{}_{rest}", family.to_uppercase().replace('-', "_")),
         None => id.replace("_VX_", &format!("_V{}_", &family[family.len() - 1..])),
     }
 }

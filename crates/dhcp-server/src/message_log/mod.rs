@@ -12,7 +12,7 @@ mod thread;
 mod v4;
 mod v6;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use dhcp_config::ExpiredLeases;
@@ -131,14 +131,49 @@ impl MessageLogWriter<'_> {
     }
 }
 
-/// Writes the log line of both families about a DHCP message's arrival: size in bytes, source,
-/// destination and interface.
-fn log_datagram(writer: MessageLogWriter<'_>, len: usize, path: (IpAddr, u16, IpAddr, u32)) {
-    let (source, port, local, interface) = path;
-    writer.write_line(BUFFER_RECEIVED, || {
-        let interface = writer.interface(interface);
-        format!("{len} bytes from {source} port {port} to {local} on interface {interface}")
-    });
+/// Arrival of a DHCP message, for its log lines: its size in bytes, source, destination and
+/// interface.
+#[derive(Clone, Copy)]
+struct Arrival<'a> {
+    writer: MessageLogWriter<'a>,
+    len: usize,
+    source: SocketAddr,
+    local: IpAddr,
+    interface: u32,
+}
+
+impl Arrival<'_> {
+    fn log(self) {
+        let Self { writer, len, source, local, interface } = self;
+        writer.write_line(BUFFER_RECEIVED, || {
+            let (source, port) = (source.ip(), source.port());
+            let interface = writer.interface(interface);
+            format!("{len} bytes from {source} port {port} to {local} on interface {interface}")
+        });
+    }
+
+    /// Writes the log lines of both families about a received message. `message` returns its client
+    /// and its type in Kea's notation.
+    fn log_received(self, message: impl FnOnce() -> (String, String)) {
+        self.log();
+        self.writer.write_line(PACKET_RECEIVED, || {
+            let ((label, kind), source, local) = (message(), self.source.ip(), self.local);
+            let interface = self.writer.interface(self.interface);
+            format!("{label}: {kind} received from {source} to {local} on interface {interface}")
+        });
+    }
+
+    /// Writes the log lines of both families about a malformed message: the line `failed` has the
+    /// reason at `index` of [`Protocol::MALFORMED`].
+    fn log_malformed<P: Protocol>(self, failed: KeaLogMessage, index: usize) {
+        self.log();
+        let Self { writer, len, source, interface, .. } = self;
+        writer.write_line(failed, || {
+            let reason = P::MALFORMED.get(index).copied().unwrap_or_default();
+            let interface = writer.interface(interface);
+            format!("{len} bytes from {source} on interface {interface}: {reason}")
+        });
+    }
 }
 
 /// Returns the type of the DHCP message that a reply answers.

@@ -3,14 +3,13 @@
 use crate::loggers::LogTopic;
 use base::ColonHex;
 use dhcp_engine::v4::{Destination, Ingress};
-use dhcp_engine::{DropReason, Notice, Protocol};
+use dhcp_engine::{DropReason, Notice};
 use dhcp_lease::v4::V4;
 use dhcp_wire::v4::{Message, MessageType};
 
 use super::{
-    ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, MessageLogWriter, NoticeOf, PACKET_HANDLING,
-    PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, keeps_released, line, log_datagram,
-    probation_s,
+    ALWAYS, Arrival, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, MessageLogWriter, NoticeOf,
+    PACKET_HANDLING, PACKET_SEND, PACKET_SEND_FAIL, QUEUE_FULL, keeps_released, line, probation_s,
 };
 
 const PARSE_FAILED: KeaLogMessage =
@@ -34,26 +33,15 @@ pub(crate) fn log_notice(
     ingress: Ingress,
 ) {
     let message = Message::parse(octets);
-    let source = ingress.source;
+    let Ingress { source, local, interface, .. } = ingress;
+    let (len, source, local) = (octets.len(), source.into(), local.into());
+    let arrival = Arrival { writer, len, source, local, interface };
     match (notice, message) {
         (Notice::Received, Ok(message)) => {
-            log_arrival(writer, octets, ingress);
-            writer.write_line(PACKET_RECEIVED, || {
-                let (label, kind) = (label(&message), kind(&message));
-                let (local, interface) = (ingress.local, writer.interface(ingress.interface));
-                let source = source.ip();
-                format!(
-                    "{label}: {kind} received from {source} to {local} on interface {interface}"
-                )
-            });
+            arrival.log_received(|| (label(&message), kind(&message)));
         }
         (Notice::Malformed(index), _) => {
-            log_arrival(writer, octets, ingress);
-            writer.write_line(PARSE_FAILED, || {
-                let reason = V4::MALFORMED.get(index).copied().unwrap_or_default();
-                let interface = writer.interface(ingress.interface);
-                format!("{} bytes from {source} on interface {interface}: {reason}", octets.len())
-            });
+            arrival.log_malformed::<V4>(PARSE_FAILED, index);
         }
         (Notice::Dropped(reason), message) => {
             let message = message.ok();
@@ -66,12 +54,6 @@ pub(crate) fn log_notice(
         (Notice::Sent { destination, .. }, Ok(reply)) => log_reply(writer, destination, &reply),
         (Notice::Received | Notice::Silent | Notice::Sent { .. }, Err(_)) => {}
     }
-}
-
-fn log_arrival(writer: MessageLogWriter<'_>, octets: &[u8], ingress: Ingress) {
-    let (source, local) = (ingress.source, ingress.local.into());
-    let path = ((*source.ip()).into(), source.port(), local, ingress.interface);
-    log_datagram(writer, octets.len(), path);
 }
 
 fn log_unanswered(writer: MessageLogWriter<'_>, message: &Message<'_>) {

@@ -5,14 +5,14 @@ use std::net::SocketAddrV6;
 
 use base::ColonHex;
 use dhcp_engine::v6::Ingress;
-use dhcp_engine::{DropReason, MeasuredRequest, Notice, Protocol};
+use dhcp_engine::{DropReason, MeasuredRequest, Notice};
 use dhcp_lease::v6::V6;
 use dhcp_wire::v6::{Ia, IaKind, Message, MessageType, Packet};
 
 use super::{
-    ALWAYS, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, MessageLogWriter, NoticeOf, PACKET_HANDLING,
-    PACKET_RECEIVED, PACKET_SEND, PACKET_SEND_FAIL, PendingRequests, QUEUE_FULL, keeps_released,
-    line, log_datagram, probation_s, request_type,
+    ALWAYS, Arrival, BASIC, DETAIL, KeaLogMessage, LEASE_ALLOC, MessageLogWriter, NoticeOf,
+    PACKET_HANDLING, PACKET_SEND, PACKET_SEND_FAIL, PendingRequests, QUEUE_FULL, keeps_released,
+    line, probation_s, request_type,
 };
 
 const RELEASED: KeaLogMessage = line(LogTopic::Leases, ALWAYS, "DHCP6_RELEASE_NA");
@@ -44,29 +44,18 @@ pub(crate) fn log_notice(
     pending_requests: &mut PendingRequests,
 ) {
     let packet = Packet::parse(octets);
-    let source = ingress.source;
+    let Ingress { source, local, interface, .. } = ingress;
+    let (len, source, local) = (octets.len(), source.into(), local.into());
+    let arrival = Arrival { writer, len, source, local, interface };
     match (notice, packet) {
         (Notice::Received, Ok(packet)) => {
             if writer.topic_levels.takes(LogTopic::Leases, ALWAYS) {
                 pending_requests.remember(octets);
             }
-            log_arrival(writer, octets, ingress);
-            writer.write_line(PACKET_RECEIVED, || {
-                let (label, kind) = (label(&packet.message()), kind(&packet.message()));
-                let (source, local) = (source.ip(), ingress.local);
-                let interface = writer.interface(ingress.interface);
-                format!(
-                    "{label}: {kind} received from {source} to {local} on interface {interface}"
-                )
-            });
+            arrival.log_received(|| (label(&packet.message()), kind(&packet.message())));
         }
         (Notice::Malformed(index), _) => {
-            log_arrival(writer, octets, ingress);
-            writer.write_line(PARSE_FAILED, || {
-                let reason = V6::MALFORMED.get(index).copied().unwrap_or_default();
-                let interface = writer.interface(ingress.interface);
-                format!("{} bytes from {source} on interface {interface}: {reason}", octets.len())
-            });
+            arrival.log_malformed::<V6>(PARSE_FAILED, index);
         }
         (Notice::Dropped(reason), packet) => writer.write_line(dropped(reason), || {
             let label = match packet {
@@ -91,12 +80,6 @@ pub(crate) fn log_notice(
         }
         (Notice::Received | Notice::Sent { .. }, Err(_)) | (Notice::Silent, _) => {}
     }
-}
-
-fn log_arrival(writer: MessageLogWriter<'_>, octets: &[u8], ingress: Ingress) {
-    let (source, local) = (ingress.source, ingress.local.into());
-    let path = ((*source.ip()).into(), source.port(), local, ingress.interface);
-    log_datagram(writer, octets.len(), path);
 }
 
 fn log_reply(writer: MessageLogWriter<'_>, to: SocketAddrV6, reply: &Message<'_>) {
@@ -133,8 +116,8 @@ fn log_ended_leases(
                 writer.write_line(DECLINED, || {
                     let probation_s = probation_s();
                     format!(
-                        "Client {client} sent DECLINE for address {address} and the server marked it \
-                         as declined. The lease will be recovered in {probation_s} seconds."
+                        "Client {client} sent DECLINE for address {address} and the server marked \
+                         it as declined. The lease will be recovered in {probation_s} seconds."
                     )
                 });
             }

@@ -5,12 +5,13 @@ pub(crate) mod v4;
 mod v6;
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use dhcp_config::{CheckedConfig, ConfigProblem, GlobalSettings, Reservation};
+use dhcp_config::{ConfigReservation, DhcpConfig, ReadConfig, SubnetConfig};
 use dhcp_control::{CommandFamily, Selector, SubnetFacts};
-use dhcp_engine::hosts::ReservationProtocol;
+use dhcp_engine::bulk::BulkProtocol;
+use dhcp_engine::classify::Classes;
 use dhcp_engine::protocol::Protocol;
 use dhcp_engine::snapshot::Snapshot;
 use dhcp_lease::{Lease, LeaseTable};
@@ -18,25 +19,29 @@ use dhcp_store::sql::HostFamily;
 use dhcp_store::sql::SharedRows;
 use netio::InboundDatagram;
 use netio::packet::ReceivedPacket;
+use serde_json::Value;
 
 use crate::ServerError;
+use crate::events::{DelegatedPrefix, LegalLogFamily, NameChangeFamily, ScriptFamily};
 use crate::frames::FrameCounters;
 use crate::listeners::{
     ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering,
 };
 use crate::policy;
-use crate::reload::ConfigurationReadOptions;
 
 /// Reservation of a family as configured.
-pub(crate) type HostOf<P> =
-    Reservation<<P as ReservationProtocol>::Code, <P as ReservationProtocol>::Configured>;
+pub(crate) type HostOf<P> = ConfigReservation<P>;
 
 /// Family that has a daemon: [`dhcp_lease::v4::V4`] or [`dhcp_lease::v6::V6`].
 pub(crate) trait DaemonFamily:
     Protocol<Ingress: Send, Destination: Send, Work: Send>
-    + ReservationProtocol<Place: Into<IpAddr>>
+    + ReadConfig<IpAddress: Into<IpAddr>>
     + SharedRows
     + CommandFamily
+    + BulkProtocol
+    + LegalLogFamily
+    + NameChangeFamily
+    + ScriptFamily
 {
     /// Name of the family's daemon, for log lines and its threads.
     const NAME: &'static str;
@@ -45,67 +50,82 @@ pub(crate) trait DaemonFamily:
     /// Rule that spreads the datagrams of a UDP port over the shards' sockets, by client where the
     /// message shows the client.
     const STEERING: Steering;
-    /// Checked configuration of the family's server.
-    type Config;
     /// Values of the family's server that do not change after its start, whatever the
     /// configuration, such as the DHCPv6 server's DUID.
     type Constants;
 
-    /// Reads and checks the configuration file `path` of the family's server.
-    fn read(
-        path: &Path,
-        terms: ConfigurationReadOptions,
-    ) -> Result<CheckedConfig<Self::Config>, ServerError>;
-
-    /// Checks the configuration `text` of the family's server, whose configuration file is
-    /// `configuration`. Problems name the text `name`.
-    fn parse_text(
-        name: &str,
-        text: &str,
-        configuration: &Path,
-        terms: ConfigurationReadOptions,
-    ) -> Result<CheckedConfig<Self::Config>, Vec<ConfigProblem>>;
-
-    /// Returns the settings of `config` that both families have.
-    fn global(config: &Self::Config) -> &GlobalSettings;
+    /// Compiles the client classes of `config` for expressions over messages outside of the engine.
+    fn client_classes(config: &DhcpConfig<Self>) -> Classes;
 
     /// Returns the settings of the listeners that `config` requires.
-    fn listening(config: &Self::Config) -> ListenerSettings;
+    fn listening(config: &DhcpConfig<Self>) -> ListenerSettings;
 
     /// Returns the server's data folder: that of `_config`, else of the environment, else Kea's.
-    fn data_folder(_config: &Self::Config) -> PathBuf {
+    fn data_folder(_config: &DhcpConfig<Self>) -> PathBuf {
         policy::DATA.path()
     }
 
     /// Makes the values that stay as they are while the server runs.
-    fn constants(config: &Self::Config) -> Result<Self::Constants, ServerError>;
+    fn constants(config: &DhcpConfig<Self>) -> Result<Self::Constants, ServerError>;
 
     /// Compiles the configuration snapshot of `config`, and opens its pools in `table`.
     fn compile(
-        config: &Self::Config,
+        config: &DhcpConfig<Self>,
         constants: &Self::Constants,
         table: &LeaseTable<Self>,
     ) -> Arc<Snapshot<Self>>;
 
     /// Makes `snapshot` continue allocation in the subnets in which `previous` allocated last.
-    fn follow(snapshot: &Snapshot<Self>, previous: &Snapshot<Self>);
+    fn follow(snapshot: &Snapshot<Self>, previous: &Snapshot<Self>) {
+        snapshot.preference.follow(&previous.preference);
+    }
 
     /// Family whose columns of hosts in databases the server reads.
     const HOST_FAMILY: HostFamily;
 
-    /// Reads the reservation `host`, a JSON map outside of a configuration; `definitions` is the
-    /// list `option-def`. Returns it with the warnings about it.
-    fn read_host(
-        definitions: &str,
-        host: &str,
-    ) -> Result<(HostOf<Self>, Vec<ConfigProblem>), Vec<ConfigProblem>>;
+    /// Returns the reservation `host`, a JSON map outside of a configuration, as `config-get` shows
+    /// one; `definitions` is the list `option-def`.
+    fn host_document(definitions: &Value, host: Value) -> Value;
+
+    /// Returns the addresses and prefixes, of any length, that begin at `address`; none if that is
+    /// of the other family.
+    fn addresses_at(address: IpAddr) -> Vec<Self::Address>;
 
     /// Returns the reservations of the subnet `subnet_id`, or with 0 the global ones; `None`
     /// without such a subnet.
-    fn hosts(config: &mut Self::Config, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>>;
+    fn hosts(config: &mut DhcpConfig<Self>, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>> {
+        if subnet_id == 0 {
+            return Some(&mut config.reservations);
+        }
+        let subnet = config.subnets.iter_mut().find(|subnet| subnet.id == subnet_id)?;
+        Some(&mut subnet.reservations)
+    }
+
+    /// Returns the `pool-id` and size in prefixes of each pool of prefixes of `subnet`.
+    fn prefix_pools(_subnet: &SubnetConfig<Self>) -> Vec<(u32, u128)> {
+        Vec::new()
+    }
 
     /// Returns summaries of the subnets of `config`, in its order.
-    fn outlines(config: &Self::Config) -> Vec<SubnetSummary>;
+    fn outlines(config: &DhcpConfig<Self>) -> Vec<SubnetSummary> {
+        let bits = |address| -> u128 { Self::Bits::from(address).into() };
+        let outline = |subnet: &SubnetConfig<Self>| SubnetSummary {
+            facts: SubnetFacts {
+                id: subnet.id,
+                prefix: subnet.prefix.0.into(),
+                length: subnet.prefix.1,
+                valid_lifetime_s: subnet.valid_lifetime.default_s,
+            },
+            network: subnet.network.map(|at| config.networks[at].name.clone()),
+            pools: subnet
+                .pools
+                .iter()
+                .map(|pool| (pool.pool_id, (bits(pool.last) - bits(pool.first)).saturating_add(1)))
+                .collect(),
+            prefix_pools: Self::prefix_pools(subnet),
+        };
+        config.subnets.iter().map(outline).collect()
+    }
 
     /// Returns the `id` of the subnet that serves a message with the properties `selector`
     /// (`subnet4-select-test`); `None` if no subnet does.
@@ -118,11 +138,29 @@ pub(crate) trait DaemonFamily:
     /// leases are listed.
     fn last_at(ip: Self::Ip) -> Self::Address;
 
+    /// Name of the file with the names for local resolvers, without its extension.
+    const LOCAL_NAMES: &'static str;
+
+    /// Returns the IP address of a host that `address` stands for; `None` for a prefix.
+    fn host_address(address: Self::Address) -> Option<IpAddr>;
+
+    /// Returns the addresses that reservations in `config` keep for clients with a host name.
+    fn reserved_names(config: &DhcpConfig<Self>) -> Vec<(IpAddr, &str)>;
+
+    /// Returns the prefix that `address` stands for; `None` for an address.
+    fn delegated_prefix(_address: Self::Address) -> Option<DelegatedPrefix> {
+        None
+    }
+
     /// Returns true if leases of `kind` are of delegated prefixes.
     fn counts_prefixes(kind: Self::Kind) -> bool;
 
     /// Returns the `id` of the subnet that `lease` fits in: the one that contains its address.
     fn fitting_subnet(snapshot: &Snapshot<Self>, lease: &Lease<Self>) -> Option<u32>;
+
+    /// Returns the name of the type of the client's message `octets`, a UDP payload; `None` if it
+    /// has no type.
+    fn message_name(octets: &[u8]) -> Option<&'static str>;
 
     /// Returns the ingress of a datagram that came in at socket `lane` of listener `door` of
     /// `doors`; `None` if it is not for this server, or if another socket serves its copy.

@@ -1,26 +1,27 @@
 //! DHCPv4 daemon: the parts of the server that differ from DHCPv6.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 
-use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp4, GlobalSettings, Subnet4};
-use dhcp_control::{Selector, SubnetFacts};
+use dhcp_config::Dhcp4;
+use dhcp_control::Selector;
+use dhcp_engine::classify::Classes;
 use dhcp_engine::v4::{Ingress, Snapshot};
 use dhcp_lease::v4::{Lease, LeaseTable, V4};
 use dhcp_store::sql::HostFamily;
-use dhcp_wire::v4::{HEADER_LEN, MessageType, option};
+use dhcp_wire::OptionParsing;
+use dhcp_wire::v4::{HEADER_LEN, Message, MessageType, option};
 use netio::InboundDatagram;
 use netio::packet::ReceivedPacket;
 use netio::steer::{ExchangeStartTest, SteeringKey};
+use serde_json::Value;
 
-use super::{DaemonFamily, HostOf, SubnetSummary};
+use super::DaemonFamily;
 use crate::ServerError;
 use crate::frames::{self, FrameCounters};
 use crate::listeners::{
     ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering,
 };
-use crate::reload::{ConfigurationReadOptions, parse_dhcp4, read_dhcp4};
 
 /// Offset of the last four bytes of an Ethernet `chaddr` in a DHCPv4 message, in bytes.
 pub(crate) const CLIENT_OFFSET: u32 = 30;
@@ -44,27 +45,10 @@ impl DaemonFamily for V4 {
     const NAME: &'static str = "dhcp4";
     const LEASE_FILE: &'static str = dhcp_config::v4::LEASE_FILE;
     const STEERING: Steering = (SteeringKey::Payload(CLIENT_OFFSET), BEGINNING);
-    type Config = Dhcp4;
     type Constants = ();
 
-    fn read(
-        path: &Path,
-        terms: ConfigurationReadOptions,
-    ) -> Result<CheckedConfig<Dhcp4>, ServerError> {
-        read_dhcp4(path, terms)
-    }
-
-    fn parse_text(
-        name: &str,
-        text: &str,
-        configuration: &Path,
-        terms: ConfigurationReadOptions,
-    ) -> Result<CheckedConfig<Dhcp4>, Vec<ConfigProblem>> {
-        parse_dhcp4(name, text, configuration, terms)
-    }
-
-    fn global(config: &Dhcp4) -> &GlobalSettings {
-        &config.global
+    fn client_classes(config: &Dhcp4) -> Classes {
+        Classes::compile(&config.client_classes, [])
     }
 
     fn listening(config: &Dhcp4) -> ListenerSettings {
@@ -79,46 +63,17 @@ impl DaemonFamily for V4 {
         Arc::new(Snapshot::compile(config, |specs, reserved| table.configure(specs, reserved)))
     }
 
-    fn follow(snapshot: &Snapshot, previous: &Snapshot) {
-        snapshot.follow(previous);
-    }
-
     const HOST_FAMILY: HostFamily = HostFamily::V4;
 
-    fn read_host(
-        definitions: &str,
-        host: &str,
-    ) -> Result<(HostOf<Self>, Vec<ConfigProblem>), Vec<ConfigProblem>> {
-        dhcp_config::parse_host4(definitions, host)
+    fn host_document(definitions: &Value, host: Value) -> Value {
+        dhcp_config::host_document4(definitions, host)
     }
 
-    fn hosts(config: &mut Dhcp4, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>> {
-        if subnet_id == 0 {
-            return Some(&mut config.reservations);
+    fn addresses_at(address: IpAddr) -> Vec<Ipv4Addr> {
+        match address {
+            IpAddr::V4(address) => vec![address],
+            IpAddr::V6(_) => Vec::new(),
         }
-        let subnet = config.subnets.iter_mut().find(|subnet| subnet.id == subnet_id)?;
-        Some(&mut subnet.reservations)
-    }
-
-    fn outlines(config: &Dhcp4) -> Vec<SubnetSummary> {
-        let outline = |subnet: &Subnet4| SubnetSummary {
-            facts: SubnetFacts {
-                id: subnet.id,
-                prefix: subnet.prefix.0.into(),
-                length: subnet.prefix.1,
-                valid_lifetime_s: subnet.valid_lifetime.default_s,
-            },
-            network: subnet.network.map(|at| config.networks[at].name.clone()),
-            pools: subnet
-                .pools
-                .iter()
-                .map(|pool| {
-                    (pool.pool_id, u128::from(pool.last.to_bits() - pool.first.to_bits()) + 1)
-                })
-                .collect(),
-            prefix_pools: Vec::new(),
-        };
-        config.subnets.iter().map(outline).collect()
     }
 
     fn select(snapshot: &Snapshot, selector: &Selector) -> Option<u32> {
@@ -152,12 +107,34 @@ impl DaemonFamily for V4 {
         ip
     }
 
+    const LOCAL_NAMES: &'static str = "dhcp4";
+
+    fn host_address(address: Ipv4Addr) -> Option<IpAddr> {
+        Some(address.into())
+    }
+
+    fn reserved_names(config: &Dhcp4) -> Vec<(IpAddr, &str)> {
+        let in_subnets = config.subnets.iter().flat_map(|subnet| &subnet.reservations);
+        let reservations = in_subnets.chain(&config.reservations);
+        let named = reservations.filter(|reservation| !reservation.hostname.is_empty());
+        named
+            .filter_map(|reservation| {
+                Some((reservation.reserved.address?.into(), &*reservation.hostname))
+            })
+            .collect()
+    }
+
     fn counts_prefixes(_kind: ()) -> bool {
         false
     }
 
     fn fitting_subnet(snapshot: &Snapshot, lease: &Lease) -> Option<u32> {
         snapshot.subnet_by_prefix(lease.address, |_| true).map(|at| snapshot.subnet(at).id)
+    }
+
+    fn message_name(octets: &[u8]) -> Option<&'static str> {
+        let message = Message::parse_as(octets, OptionParsing::Lenient).ok()?;
+        message.message_type().map(MessageType::name)
     }
 
     fn ingress(

@@ -1,27 +1,30 @@
 //! DHCPv6 daemon: the parts of the server that differ from DHCPv4.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use dhcp_config::{CheckedConfig, ConfigProblem, Dhcp6, GlobalSettings, Subnet6};
-use dhcp_control::{Selector, SubnetFacts};
+use dhcp_config::{Dhcp6, Subnet6};
+use dhcp_control::Selector;
+use dhcp_engine::classify::Classes;
 use dhcp_engine::v6::{Ingress, Snapshot};
 use dhcp_lease::v6::{Lease, LeaseTable, Resource, ResourceKind, V6};
 use dhcp_store::sql::HostFamily;
-use dhcp_wire::v6::{MessageType, option};
+use dhcp_wire::OptionParsing;
+use dhcp_wire::v6::{MessageType, Packet, option};
 use netio::packet::ReceivedPacket;
 use netio::steer::{ExchangeStartTest, SteeringKey};
 use netio::{Clock, InboundDatagram};
+use serde_json::Value;
 
-use super::{DaemonFamily, HostOf, SubnetSummary};
+use super::DaemonFamily;
 use crate::ServerError;
+use crate::events::DelegatedPrefix;
 use crate::frames::FrameCounters;
 use crate::listeners::{
     ListenerSet, ListenerSettings, ListenerSocketRole, ShardListener, Steering,
 };
 use crate::policy;
-use crate::reload::{ConfigurationReadOptions, parse_dhcp6, read_dhcp6};
 use crate::server_id::server_duid;
 
 /// Offsets in bytes of the four 32-bit words of `peer-address` in a RELAY-FORW (RFC 9915 §9); the
@@ -44,28 +47,11 @@ impl DaemonFamily for V6 {
     const NAME: &'static str = "dhcp6";
     const LEASE_FILE: &'static str = dhcp_config::v6::LEASE_FILE;
     const STEERING: Steering = (KEY, BEGINNING);
-    type Config = Dhcp6;
     /// DUID of the DHCPv6 server.
     type Constants = Vec<u8>;
 
-    fn read(
-        path: &Path,
-        terms: ConfigurationReadOptions,
-    ) -> Result<CheckedConfig<Dhcp6>, ServerError> {
-        read_dhcp6(path, terms)
-    }
-
-    fn parse_text(
-        name: &str,
-        text: &str,
-        configuration: &Path,
-        terms: ConfigurationReadOptions,
-    ) -> Result<CheckedConfig<Dhcp6>, Vec<ConfigProblem>> {
-        parse_dhcp6(name, text, configuration, terms)
-    }
-
-    fn global(config: &Dhcp6) -> &GlobalSettings {
-        &config.global
+    fn client_classes(config: &Dhcp6) -> Classes {
+        Classes::compile(&config.client_classes, [])
     }
 
     fn listening(config: &Dhcp6) -> ListenerSettings {
@@ -73,11 +59,11 @@ impl DaemonFamily for V6 {
     }
 
     fn data_folder(config: &Dhcp6) -> PathBuf {
-        config.data_directory.as_ref().map_or_else(|| policy::DATA.path(), PathBuf::from)
+        config.own.data_directory.as_ref().map_or_else(|| policy::DATA.path(), PathBuf::from)
     }
 
     fn constants(config: &Dhcp6) -> Result<Vec<u8>, ServerError> {
-        server_duid(&config.server_id, &Self::data_folder(config), Clock::now().wall_s())
+        server_duid(&config.own.server_id, &Self::data_folder(config), Clock::now().wall_s())
     }
 
     fn compile(config: &Dhcp6, duid: &Vec<u8>, table: &LeaseTable) -> Arc<Snapshot> {
@@ -87,53 +73,32 @@ impl DaemonFamily for V6 {
     }
 
     fn follow(snapshot: &Snapshot, previous: &Snapshot) {
-        snapshot.follow(previous);
+        snapshot.preference.follow(&previous.preference);
+        snapshot.own.prefix_preference.follow(&previous.own.prefix_preference);
     }
 
     const HOST_FAMILY: HostFamily = HostFamily::V6;
 
-    fn read_host(
-        definitions: &str,
-        host: &str,
-    ) -> Result<(HostOf<Self>, Vec<ConfigProblem>), Vec<ConfigProblem>> {
-        dhcp_config::parse_host6(definitions, host)
+    fn host_document(definitions: &Value, host: Value) -> Value {
+        dhcp_config::host_document6(definitions, host)
     }
 
-    fn hosts(config: &mut Dhcp6, subnet_id: u32) -> Option<&mut Vec<HostOf<Self>>> {
-        if subnet_id == 0 {
-            return Some(&mut config.reservations);
-        }
-        let subnet = config.subnets.iter_mut().find(|subnet| subnet.id == subnet_id)?;
-        Some(&mut subnet.reservations)
+    fn addresses_at(address: IpAddr) -> Vec<Resource> {
+        let IpAddr::V6(address) = address else { return Vec::new() };
+        // A shorter prefix begins at a lower address.
+        let shortest = 128 - address.to_bits().trailing_zeros() as u8;
+        let prefixes = (shortest.max(1)..=128).map(|len| Resource::prefix(address, len));
+        core::iter::once(Resource::address(address)).chain(prefixes).collect()
     }
 
-    fn outlines(config: &Dhcp6) -> Vec<SubnetSummary> {
-        let outline = |subnet: &Subnet6| SubnetSummary {
-            facts: SubnetFacts {
-                id: subnet.id,
-                prefix: subnet.prefix.0.into(),
-                length: subnet.prefix.1,
-                valid_lifetime_s: subnet.valid_lifetime.default_s,
-            },
-            network: subnet.network.map(|at| config.networks[at].name.clone()),
-            pools: subnet
-                .pools
-                .iter()
-                .map(|pool| {
-                    let distance = pool.last.to_bits() - pool.first.to_bits();
-                    (pool.pool_id, distance.saturating_add(1))
-                })
-                .collect(),
-            prefix_pools: subnet
-                .pd_pools
-                .iter()
-                .map(|pool| {
-                    let bits = u32::from(pool.delegated_len - pool.prefix.1);
-                    (pool.pool_id, 1_u128.checked_shl(bits).unwrap_or(u128::MAX))
-                })
-                .collect(),
-        };
-        config.subnets.iter().map(outline).collect()
+    fn prefix_pools(subnet: &Subnet6) -> Vec<(u32, u128)> {
+        let pools = subnet.own.pd_pools.iter();
+        pools
+            .map(|pool| {
+                let bits = u32::from(pool.delegated_len - pool.prefix.1);
+                (pool.pool_id, 1_u128.checked_shl(bits).unwrap_or(u128::MAX))
+            })
+            .collect()
     }
 
     fn select(snapshot: &Snapshot, selector: &Selector) -> Option<u32> {
@@ -172,6 +137,29 @@ impl DaemonFamily for V6 {
         Resource { kind: ResourceKind::Prefix, len: 128, address: ip }
     }
 
+    const LOCAL_NAMES: &'static str = "dhcp6";
+
+    fn host_address(address: Resource) -> Option<IpAddr> {
+        (address.kind == ResourceKind::Address).then_some(address.address.into())
+    }
+
+    fn reserved_names(config: &Dhcp6) -> Vec<(IpAddr, &str)> {
+        let in_subnets = config.subnets.iter().flat_map(|subnet| &subnet.reservations);
+        let reservations = in_subnets.chain(&config.reservations);
+        let named = reservations.filter(|reservation| !reservation.hostname.is_empty());
+        named
+            .flat_map(|reservation| {
+                let addresses = reservation.reserved.addresses.iter();
+                addresses.map(|address| (IpAddr::V6(*address), &*reservation.hostname))
+            })
+            .collect()
+    }
+
+    fn delegated_prefix(address: Resource) -> Option<DelegatedPrefix> {
+        let Resource { kind, len, address } = address;
+        (kind == ResourceKind::Prefix).then_some(DelegatedPrefix { address, len })
+    }
+
     fn counts_prefixes(kind: ResourceKind) -> bool {
         kind == ResourceKind::Prefix
     }
@@ -185,6 +173,11 @@ impl DaemonFamily for V6 {
             // A delegated prefix need not be in its subnet.
             ResourceKind::Prefix => Some(lease.subnet_id),
         }
+    }
+
+    fn message_name(octets: &[u8]) -> Option<&'static str> {
+        let packet = Packet::parse_as(octets, OptionParsing::Lenient).ok()?;
+        Some(packet.message().message_type().name())
     }
 
     fn ingress(

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use dhcp_config::{CheckedConfig, ConfigProblem, render};
+use dhcp_config::{CheckedConfig, ConfigProblem, DhcpConfig, HaRelationship, SampleLimits, render};
 use dhcp_control::{ApplyFailure, ExporterLabels, WrittenFile};
 use dhcp_engine::reclaim;
 use dhcp_engine::snapshot::Snapshot;
@@ -21,9 +21,12 @@ use super::statistics::{StatisticsConfiguration, StatisticsTask};
 use super::{ActiveConfiguration, Supervisor, wake};
 use crate::ServerError;
 use crate::admission::admit;
+use crate::events::{self, EventConsumers};
+use crate::ha;
 use crate::log::{self, counted};
 use crate::loggers::DAEMON;
 use crate::message_log;
+use crate::reload::{parse_configuration, read_configuration};
 use crate::service::DaemonFamily;
 
 /// Name that problems give to a configuration from a command.
@@ -31,7 +34,7 @@ pub(super) const COMMAND_SOURCE: &str = "<command>";
 
 impl<P: DaemonFamily> ActiveConfiguration<P> {
     /// Combines the configuration `checked` with the data derived from it.
-    pub(crate) fn new(checked: CheckedConfig<P::Config>, snapshot: Arc<Snapshot<P>>) -> Self {
+    pub(crate) fn new(checked: CheckedConfig<DhcpConfig<P>>, snapshot: Arc<Snapshot<P>>) -> Self {
         let mut outlines = P::outlines(&checked.config);
         outlines.sort_by_key(|outline| outline.facts.id);
         let document = checked.document.to_json();
@@ -43,7 +46,7 @@ impl<P: DaemonFamily> ActiveConfiguration<P> {
     /// Returns the labels for the metric names of kea-exporter, if the configuration has such
     /// labels.
     pub(super) fn exporter_labels(&self) -> Option<Arc<ExporterLabels>> {
-        let is_enabled = P::global(&self.config).godwit.kea_exporter_metrics;
+        let is_enabled = self.config.global.godwit.kea_exporter_metrics;
         is_enabled.then(|| Arc::new(ExporterLabels::from_configuration(&self.document, P::VERSION)))
     }
 }
@@ -68,6 +71,15 @@ pub(super) fn new_problems<'n>(
         }
         _ => true,
     })
+}
+
+/// Logs that a listener of lease events does not run because of `error`.
+fn report_listener_failure(error: &ServerError) {
+    tracing::error!(
+        target: DAEMON,
+        id = "DHCPX_LISTENER_FAILED",
+        "a listener of lease events does not run: {error}"
+    );
 }
 
 impl<P: DaemonFamily> Supervisor<P> {
@@ -100,12 +112,11 @@ impl<P: DaemonFamily> Supervisor<P> {
     fn read_and_use(&mut self) -> Result<(), ApplyFailure> {
         #[cfg(test)]
         crate::panics::planted("reload");
-        let checked = P::read(&self.settings.configuration, self.settings.terms).map_err(
-            |error| match error {
+        let checked = read_configuration(&self.settings.configuration, self.settings.terms)
+            .map_err(|error| match error {
                 ServerError::Configuration(problems) => ApplyFailure::Invalid(problems),
                 other => ApplyFailure::Refused(other.to_string()),
-            },
-        )?;
+            })?;
         self.use_checked(checked)?;
         self.send_to_statistics(StatisticsTask::Restart);
         Ok(())
@@ -122,8 +133,8 @@ impl<P: DaemonFamily> Supervisor<P> {
     pub(super) fn parse(
         &self,
         document: &Value,
-    ) -> Result<CheckedConfig<P::Config>, Vec<ConfigProblem>> {
-        P::parse_text(
+    ) -> Result<CheckedConfig<DhcpConfig<P>>, Vec<ConfigProblem>> {
+        parse_configuration(
             COMMAND_SOURCE,
             &render(document),
             &self.settings.configuration,
@@ -131,16 +142,80 @@ impl<P: DaemonFamily> Supervisor<P> {
         )
     }
 
-    fn use_checked(&mut self, checked: CheckedConfig<P::Config>) -> Result<(), ApplyFailure> {
+    /// Makes statistics and metrics follow the configuration in force.
+    fn follow_in_statistics(&mut self, samples: SampleLimits) {
+        self.counters.outlines = Arc::clone(&self.parts.in_force.outlines);
+        self.counters.exporter = self.parts.in_force.exporter_labels();
+        let subnets = Arc::clone(&self.counters.outlines);
+        let exporter = self.counters.exporter.clone();
+        self.send_to_statistics(StatisticsTask::Follow(StatisticsConfiguration {
+            subnets,
+            exporter,
+            samples,
+        }));
+    }
+
+    /// Makes the databases of reservations and the listeners of lease events follow the
+    /// configuration in force.
+    fn follow_in_parts(&mut self) {
+        if let Some(hosts) = &self.parts.hosts {
+            hosts.follow(&self.parts.in_force.document);
+        }
+        let (in_force, ha) = (&self.parts.in_force, self.parts.ha.as_ref());
+        if let Some(ha) = ha {
+            ha.state.set_subnets(&in_force.outlines);
+        }
+        let services = EventConsumers { legal_log: Some(&self.parts.legal_log), ha };
+        let (config, subnets) = (&in_force.config, &in_force.outlines);
+        if let Err(error) = self.parts.events.configure(config, subnets, services) {
+            report_listener_failure(&error);
+        }
+    }
+
+    /// Ends the listeners of lease events that the configuration in force does not have, after the
+    /// last changes under the one before.
+    fn end_removed_listeners(&mut self) {
+        if let Err(error) = self.parts.events.end_removed() {
+            report_listener_failure(&error);
+        }
+        self.parts.legal_log.close_unless::<P>(&self.parts.in_force.config);
+    }
+
+    /// Checks that a new configuration has the parameters of high availability `pair` that the
+    /// server was started with.
+    fn check_pair(&self, pair: Option<&HaRelationship>) -> Result<(), ApplyFailure> {
+        let is_same = match &self.parts.ha {
+            Some(ha) => ha.state.has_config(pair),
+            None => pair.is_none(),
+        };
+        if is_same {
+            return Ok(());
+        }
+        let text = "the parameters of the hook library high_availability cannot change while the \
+                    server runs; restart it";
+        Err(ApplyFailure::Refused(text.to_owned()))
+    }
+
+    fn use_checked(&mut self, checked: CheckedConfig<DhcpConfig<P>>) -> Result<(), ApplyFailure> {
         let refused = |error: ServerError| ApplyFailure::Refused(error.to_string());
         admit::<P>(&checked.config, &self.settings.accept_inactive).map_err(refused)?;
-        let new = P::global(&checked.config);
-        let configured = self.parts.control.configure(new.control_sockets.clone());
-        configured.map_err(|reasons| refused(ServerError::Control(reasons)))?;
-        let old = P::global(&self.parts.in_force.config);
+        let new = &checked.config.global;
+        let old = &self.parts.in_force.config.global;
+        self.check_pair(new.high_availability.as_ref())?;
+        let can_run_scripts = self.parts.events.parts().scripts.is_some();
+        events::check(new, can_run_scripts).map_err(refused)?;
+        let lease_queries = &mut self.parts.lease_queries;
+        lease_queries.configure(new.lease_query.as_ref()).map_err(refused)?;
+        let configured = self.parts.control.configure(ha::control_sockets(new));
+        if let Err(reasons) = configured {
+            // The address was open before, so it can be opened again.
+            lease_queries.configure(old.lease_query.as_ref()).map_err(refused)?;
+            return Err(refused(ServerError::Control(reasons)));
+        }
+        self.parts.legal_log.follow::<P>(&checked.config).map_err(refused)?;
         if new.lease_database != old.lease_database
             || new.hosts_databases != old.hosts_databases
-            || new.godwit != old.godwit
+            || new.godwit.needs_restart_after(&old.godwit)
         {
             tracing::warn!(
                 target: DAEMON,
@@ -169,19 +244,10 @@ impl<P: DaemonFamily> Supervisor<P> {
         let snapshot = P::compile(&checked.config, &self.parts.constants, &self.parts.table);
         self.parts.in_force = ActiveConfiguration::new(checked, Arc::clone(&snapshot));
         self.note_files();
-        self.counters.outlines = Arc::clone(&self.parts.in_force.outlines);
-        self.counters.exporter = self.parts.in_force.exporter_labels();
-        let subnets = Arc::clone(&self.counters.outlines);
-        let exporter = self.counters.exporter.clone();
-        self.send_to_statistics(StatisticsTask::Follow(StatisticsConfiguration {
-            subnets,
-            exporter,
-            samples,
-        }));
-        if let Some(hosts) = &self.parts.hosts {
-            hosts.follow(&self.parts.in_force.document);
-        }
+        self.follow_in_statistics(samples);
+        self.follow_in_parts();
         self.publish(snapshot);
+        self.end_removed_listeners();
         let wakers = &self.parts.wakers;
         let now_ns = Clock::mono_ns();
         let manager = &mut self.parts.listener_manager;

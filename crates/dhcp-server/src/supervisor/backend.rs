@@ -7,9 +7,10 @@ use base::time::NS_PER_S;
 use dhcp_config::{ExtendedInfoChecks, Hook};
 use dhcp_control::statistics::ServerCounts;
 use dhcp_control::{
-    ApplyFailure, CleanupStartResult, CommandBackend, HostChange, InterfaceFacts, Selected,
-    Selector, ServerVersion, ServiceState, Status, SubnetFacts, WrittenFile,
+    ApplyFailure, CleanupStartResult, CommandBackend, HostChange, HostDatabases, InterfaceFacts,
+    NameUpdates, Selected, Selector, ServerVersion, ServiceState, Status, SubnetFacts, WrittenFile,
 };
+use dhcp_ha::HaExecution;
 use netio::Clock;
 use serde_json::Value;
 
@@ -33,11 +34,11 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
     }
 
     fn hooks(&self) -> &[Hook] {
-        &P::global(&self.parts.in_force.config).hooks
+        &self.parts.in_force.config.global.hooks
     }
 
     fn extended_info_checks(&self) -> ExtendedInfoChecks {
-        P::global(&self.parts.in_force.config).extended_info_checks
+        self.parts.in_force.config.global.extended_info_checks
     }
 
     fn version(&self) -> ServerVersion {
@@ -74,6 +75,19 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
         self.change_one_host(subnet_id, change)
     }
 
+    fn execute_ha(&mut self, name: &str, arguments: &Value) -> Option<HaExecution> {
+        self.parts.ha.as_ref()?.state.execute(name, arguments)
+    }
+
+    fn ha_status(&self) -> Option<Value> {
+        let status = self.parts.ha.as_ref()?.state.status();
+        Some(Value::Array(vec![status]))
+    }
+
+    fn host_databases(&mut self) -> Option<&mut dyn HostDatabases> {
+        self.parts.hosts.is_some().then_some(self as &mut dyn HostDatabases)
+    }
+
     fn reload(&mut self) -> Result<(), ApplyFailure> {
         self.read_again()
     }
@@ -103,6 +117,11 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
 
     fn leases(&mut self) -> &mut dyn dhcp_control::LeaseAdministration<P> {
         &mut self.administration
+    }
+
+    fn name_updates(&self) -> Option<&dyn NameUpdates<P>> {
+        let service = &*self.parts.events.parts().name_changes;
+        service.is_sending().then_some(service as _)
     }
 
     fn reclaim(&mut self, and_removes: bool) {
@@ -135,6 +154,14 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
             queue_means: [0.0; 3],
             socket_errors: self.parts.listener_manager.problems().to_vec(),
             retries_sockets: self.parts.listener_manager.is_retrying(),
+            has_extended_info_tables: self
+                .parts
+                .in_force
+                .config
+                .global
+                .lease_query
+                .as_ref()
+                .is_some_and(|settings| settings.has_extended_info_tables),
             lease_file: self.lease_file(),
             lease_file_bytes: self.counters.lease_file_bytes(),
         }

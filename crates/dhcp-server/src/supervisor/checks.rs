@@ -15,6 +15,7 @@ use crate::admission::refuse_dangerous;
 use crate::control::{ControlRequest, PendingControlRequest};
 use crate::log;
 use crate::panics::INTERNAL_ERROR;
+use crate::reload::parse_configuration;
 use crate::server::DaemonSettings;
 use crate::service::DaemonFamily;
 
@@ -78,9 +79,10 @@ pub(super) fn check_document<P: DaemonFamily>(
     settings: &DaemonSettings,
 ) -> Result<(), ApplyFailure> {
     let text = render(document);
-    let checked = P::parse_text(COMMAND_SOURCE, &text, &settings.configuration, settings.terms)
-        .map_err(ApplyFailure::Invalid)?;
+    let checked =
+        parse_configuration::<P>(COMMAND_SOURCE, &text, &settings.configuration, settings.terms)
+            .map_err(ApplyFailure::Invalid)?;
     // Kea's `config-test` accepts a configuration without an interface.
-    refuse_dangerous(&P::global(&checked.config).inactive, &settings.accept_inactive)
+    refuse_dangerous(&checked.config.global.inactive, &settings.accept_inactive)
         .map_err(|refusal| ApplyFailure::Refused(refusal.to_string()))
 }

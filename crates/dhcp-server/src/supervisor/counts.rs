@@ -11,6 +11,8 @@ use dhcp_lease::{LeaseTable, PoolIndex, PoolStatistics};
 
 use super::ShardCounterSources;
 use super::process::{self, ReloadRecord};
+use crate::events::{EventSource, LegalLogCounts, NameChangeService, ScriptPool};
+use crate::ha::PairState;
 use crate::hosts::HostRowCounts;
 use crate::latency::Latencies;
 use crate::service::{DaemonFamily, SubnetSummary};
@@ -27,10 +29,20 @@ pub(super) struct CounterSources<P: DaemonFamily> {
     /// Counts of rows of hosts databases that are not complete reservations; `None` without such
     /// databases.
     pub(super) host_rows: Option<Arc<HostRowCounts>>,
+    /// Counts of entries of the legal log.
+    pub(super) legal_log: Arc<LegalLogCounts>,
+    /// Sender of name change requests.
+    pub(super) name_changes: Arc<NameChangeService>,
+    /// Relationship with the partner; `None` without one.
+    pub(super) pair: Option<Arc<PairState>>,
+    /// Scripts of the hook library run_script; `None` if the server cannot run any.
+    pub(super) scripts: Option<Arc<ScriptPool>>,
     pub(super) started: Now,
     pub(super) reloads: Arc<ReloadRecord>,
     /// Labels for the metric names of kea-exporter, if the configuration has such labels.
     pub(super) exporter: Option<Arc<ExporterLabels>>,
+    /// Source of the counts of lease events and their listeners.
+    pub(super) events: Arc<dyn EventSource>,
 }
 
 impl<P: DaemonFamily> Clone for CounterSources<P> {
@@ -41,9 +53,14 @@ impl<P: DaemonFamily> Clone for CounterSources<P> {
             outlines: Arc::clone(&self.outlines),
             lease_file: self.lease_file.clone(),
             host_rows: self.host_rows.clone(),
+            legal_log: Arc::clone(&self.legal_log),
+            name_changes: Arc::clone(&self.name_changes),
+            pair: self.pair.clone(),
+            scripts: self.scripts.clone(),
             started: self.started,
             reloads: Arc::clone(&self.reloads),
             exporter: self.exporter.clone(),
+            events: Arc::clone(&self.events),
         }
     }
 }
@@ -71,15 +88,14 @@ impl<P: DaemonFamily> CounterSources<P> {
         };
         let table = &self.table;
         for (index, spec) in (0..).zip(table.pools().specs()) {
-            let (subnet, pool) = P::ids(spec);
-            let is_prefix = P::counts_prefixes(P::kind(P::bounds(spec).0));
-            add(subnet, is_prefix, Some(pool), table.statistics(PoolIndex(index)));
+            let is_prefix = P::counts_prefixes(P::kind(spec.first));
+            add(spec.subnet_id, is_prefix, Some(spec.pool_id), table.statistics(PoolIndex(index)));
         }
         for ((subnet, kind), statistics) in table.statistics_outside() {
             add(subnet, P::counts_prefixes(kind), None, statistics);
         }
         self.add_events(&mut subnets);
-        ServerCounts { server: self.server_counts(), subnets }
+        ServerCounts { server: self.server_counts(), subnets, events: self.events.counts() }
     }
 
     /// Adds the counters that shards have by subnet to `subnets`.
@@ -119,12 +135,20 @@ impl<P: DaemonFamily> CounterSources<P> {
         let shards = self.shards.iter().map(|counted| &*counted.latencies);
         let latencies = Latencies::total::<P>(shards);
         let host_rows = self.host_rows.as_ref().map(|rows| rows.entries());
+        let legal_log = self.legal_log.entries();
+        let name_changes = self.name_changes.counts();
+        let script_runs = self.scripts.as_ref().map(|scripts| scripts.entries());
+        let pair = self.pair.as_ref().map(|pair| pair.metrics());
         prometheus(&MetricsSnapshot {
             version: P::VERSION,
             counts: &counts,
             drops: &self.drops(),
             omissions: &self.omissions(),
             host_rows: host_rows.as_ref().map(|rows| &rows[..]),
+            legal_log: legal_log.as_ref().map(|log| &log[..]),
+            name_changes: name_changes.as_ref().map(|counts| &counts[..]),
+            pair: pair.as_ref(),
+            script_runs: script_runs.as_ref().map(|runs| &runs[..]),
             latencies: &latencies,
             lease_file_bytes: self.lease_file_bytes(),
             process: process::facts(self.started, &self.reloads, self.shards.len()),

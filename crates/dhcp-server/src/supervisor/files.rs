@@ -13,7 +13,7 @@ const MODE: u32 = 0o640;
 /// # Errors
 ///
 /// A text, if `name` is in another folder.
-pub(super) fn path_next_to(own: &Path, name: &Path) -> Result<PathBuf, String> {
+pub(crate) fn path_next_to(own: &Path, name: &Path) -> Result<PathBuf, String> {
     let none = Path::new("");
     let folder = own.parent().unwrap_or(none);
     let file = name.file_name().ok_or_else(|| format!("`{}` names no file", name.display()))?;
@@ -29,7 +29,7 @@ pub(super) fn path_next_to(own: &Path, name: &Path) -> Result<PathBuf, String> {
 
 /// Replaces the file `path` by the bytes that `write` writes in one step: a reader finds the old or
 /// the new file, also after a crash.
-pub(super) fn replace(
+pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {

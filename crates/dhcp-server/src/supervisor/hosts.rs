@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::Supervisor;
 use super::apply::new_problems;
+use crate::ServerError;
 use crate::admission::admit;
 use crate::log;
 use crate::service::{DaemonFamily, HostOf};
@@ -41,12 +42,19 @@ impl<P: DaemonFamily> Supervisor<P> {
             host_change.apply(hosts);
             document_change.apply(listed);
         }
+        in_force.since = Clock::now();
+        self.compile_again();
+        Ok(())
+    }
+
+    /// Compiles the configuration in force again, after a reservation has changed, and publishes
+    /// the snapshot.
+    pub(super) fn compile_again(&mut self) {
+        let in_force = &mut self.parts.in_force;
         let snapshot = P::compile(&in_force.config, &self.parts.constants, &self.parts.table);
         P::follow(&snapshot, &in_force.snapshot);
         in_force.snapshot = Arc::clone(&snapshot);
-        in_force.since = Clock::now();
         self.publish(snapshot);
-        Ok(())
     }
 
     /// Returns the change of a reservation if it is certainly valid.
@@ -63,7 +71,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             let at = replaced?;
             return Some((HostChange::Remove(at), HostChange::Remove(at)));
         };
-        let (host, checked_document) = self.read_alone(subnet_id, host_document)?;
+        let (host, checked_document) = self.read_alone(subnet_id, host_document).ok()?;
         let others = P::hosts(&mut self.parts.in_force.config, subnet_id)?.iter().enumerate();
         let mut others = others.filter(|(at, _)| Some(*at) != replaced);
         if others.any(|(_, other)| excludes::<P>(other, &host)) {
@@ -76,16 +84,25 @@ impl<P: DaemonFamily> Supervisor<P> {
     }
 
     /// Reads the reservation `host_document` in a configuration without any other reservation.
-    fn read_alone(&self, subnet_id: u32, host_document: &Value) -> Option<(HostOf<P>, Value)> {
+    /// Returns it also as commands show it.
+    pub(super) fn read_alone(
+        &self,
+        subnet_id: u32,
+        host_document: &Value,
+    ) -> Result<(HostOf<P>, Value), ApplyFailure> {
+        let none = || ApplyFailure::Refused("undefined configuration processing error".to_owned());
         let mut document = without_hosts(&self.parts.in_force.document);
-        reservations_of::<P>(&mut document, subnet_id)?.push(host_document.clone());
-        let mut checked = self.parse(&document).ok()?;
-        admit::<P>(&checked.config, &self.settings.accept_inactive).ok()?;
-        let host = P::hosts(&mut checked.config, subnet_id)?.pop()?;
-        let checked_document =
-            reservations_of::<P>(&mut checked.document.to_json(), subnet_id)?.pop()?;
+        reservations_of::<P>(&mut document, subnet_id)
+            .ok_or_else(none)?
+            .push(host_document.clone());
+        let mut checked = self.parse(&document).map_err(ApplyFailure::Invalid)?;
+        let refused = |error: ServerError| ApplyFailure::Refused(error.to_string());
+        admit::<P>(&checked.config, &self.settings.accept_inactive).map_err(refused)?;
+        let host = P::hosts(&mut checked.config, subnet_id).and_then(Vec::pop).ok_or_else(none)?;
+        let mut shown = checked.document.to_json();
+        let shown = reservations_of::<P>(&mut shown, subnet_id).and_then(Vec::pop);
         new_problems(&checked.warnings, &self.parts.in_force.warnings).for_each(log::problem);
-        Some((host, checked_document))
+        Ok((host, shown.ok_or_else(none)?))
     }
 }
 

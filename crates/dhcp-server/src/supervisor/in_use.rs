@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use dhcp_config::{ControlSocket, LogDestination, SecretSource, SqlDatabase};
+use dhcp_config::{ControlSocket, DhcpConfig, LogDestination, SecretSource, SqlDatabase};
 
+use crate::ha;
 use crate::leases::lease_file;
 use crate::pid_file;
 use crate::policy;
@@ -27,8 +28,11 @@ pub(super) struct FilesInUse {
 
 impl FilesInUse {
     /// Collects the files of a server with the configuration `config` in the file `configuration`.
-    pub(super) fn from_config<P: DaemonFamily>(config: &P::Config, configuration: &Path) -> Self {
-        let global = P::global(config);
+    pub(super) fn from_config<P: DaemonFamily>(
+        config: &DhcpConfig<P>,
+        configuration: &Path,
+    ) -> Self {
+        let global = &config.global;
         let lease_file = global.lease_database.persist.then(|| lease_file::<P>(config));
         let mut files = vec![
             pid_file::path(P::NAME, configuration),
@@ -44,6 +48,7 @@ impl FilesInUse {
             }
         }
         global.control_sockets.iter().for_each(|socket| of_socket(socket, &mut files));
+        files.extend(global.high_availability.iter().flat_map(ha::files));
         Self { lease_file, files, configuration: configuration.to_owned() }
     }
 

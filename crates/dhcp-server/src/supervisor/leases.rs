@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dhcp_config::DhcpConfig;
 use dhcp_control::{LeaseAdministration, PutFailure};
 use dhcp_lease::{ClientKey, Lease, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt};
 use dhcp_store::database::KeyOctets;
@@ -27,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 const AT_ONCE: usize = 10_000;
 
 /// Handle of the supervisor on the leases.
-pub(super) struct Administration<P: DaemonFamily> {
+pub(crate) struct Administration<P: DaemonFamily> {
     table: Arc<LeaseTable<P>>,
     store: ServerStore<P>,
     /// Row epochs and addresses of lease changes for whose durability the command still has to
@@ -42,11 +43,11 @@ pub(super) struct Administration<P: DaemonFamily> {
 impl<P: DaemonFamily> Administration<P> {
     /// Creates the supervisor's handle on `leases`; its shard number follows those of `shards`
     /// shards.
-    pub(super) fn new(
+    pub(crate) fn new(
         leases: &leases::LeaseBackend<P>,
         table: &Arc<LeaseTable<P>>,
         shards: usize,
-        config: &P::Config,
+        config: &DhcpConfig<P>,
     ) -> Self {
         Self {
             table: Arc::clone(table),
@@ -74,7 +75,7 @@ impl<P: DaemonFamily> Administration<P> {
     /// # Errors
     ///
     /// The time ran out, or the store refused a change.
-    pub(super) fn wait_until_durable(&mut self) -> Result<(), &'static str> {
+    pub(crate) fn wait_until_durable(&mut self) -> Result<(), &'static str> {
         let changes = std::mem::take(&mut self.unsettled);
         let newest = changes.iter().map(|&(epoch, _)| epoch).max().unwrap_or(0);
         if !self.wait_for(newest) {

@@ -9,7 +9,8 @@ mod backend;
 mod checks;
 mod counts;
 mod exhaustion;
-mod files;
+pub(crate) mod files;
+mod host_databases;
 mod hosts;
 mod in_use;
 mod leases;
@@ -18,11 +19,16 @@ mod statistics;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
-use dhcp_config::{ConfigProblem, OnFail};
-use dhcp_control::{CommandAnswer, CommandExecution, ServiceState, execute, kea_json};
+use dhcp_config::{ConfigProblem, DhcpConfig, HaRelationship, OnFail};
+use dhcp_control::{
+    CommandAnswer, CommandExecution, HA_LOCAL, ServiceState, answer_of_relationship, execute,
+    kea_json,
+};
+use dhcp_engine::PairFilter;
 use dhcp_engine::contain::run_contained;
 use dhcp_engine::counters::ShardCounters;
 use dhcp_engine::snapshot::Snapshot;
@@ -33,21 +39,26 @@ use serde_json::Value;
 
 use crate::ServerError;
 use crate::control::{ControlRequest, ControlThread, Inbox, PendingControlRequest};
+use crate::events::{EventService, LegalLogService};
 use crate::frames::FrameCounters;
+use crate::ha::{HaService, PartnerLeaseStore};
 use crate::hosts::HostsDatabases;
 use crate::latency::Latencies;
+use crate::lease_query::BulkLeaseQueries;
 use crate::leases::LeaseBackend;
 use crate::listeners::ListenerManager;
+use crate::log::counted;
 use crate::loggers::DAEMON;
 use crate::message_log::{Mailbox, MessageLog};
 use crate::panics::INTERNAL_ERROR;
 use crate::server::DaemonSettings;
 use crate::service::{DaemonFamily, SubnetSummary};
 use crate::shard_loop::SharedDaemonState;
+use crate::watchdog::ServiceReports;
 use checks::ChecksThread;
 use counts::CounterSources;
 use in_use::FilesInUse;
-use leases::Administration;
+pub(crate) use leases::Administration;
 use process::ReloadRecord;
 use statistics::{StatisticsTask, StatisticsThread};
 
@@ -55,6 +66,11 @@ use statistics::{StatisticsTask, StatisticsThread};
 const SUPERVISE_NS: u64 = 200 * NS_PER_MS;
 /// Interval between the supervisor's checks of slower conditions, in nanoseconds.
 const LOOK_NS: u64 = NS_PER_S;
+/// Maximum time for which a command that turns the service off waits for the shards, in
+/// nanoseconds.
+const REST_NS: u64 = 200 * NS_PER_MS;
+/// Interval at which that command looks at the shards.
+const REST_LOOK: Duration = Duration::from_micros(200);
 /// Interval between reports of a verbose daemon's counters, in nanoseconds.
 const REPORT_NS: u64 = 10 * NS_PER_S;
 
@@ -78,7 +94,7 @@ impl<P> Clone for ShardCounterSources<P> {
 
 /// Configuration in force, in all its forms.
 pub(crate) struct ActiveConfiguration<P: DaemonFamily> {
-    pub(crate) config: P::Config,
+    pub(crate) config: DhcpConfig<P>,
     /// Warnings about the configuration in force, which have been logged.
     pub(crate) warnings: Vec<ConfigProblem>,
     /// Configuration in force as commands show it, as JSON.
@@ -95,12 +111,17 @@ pub(crate) struct SupervisedParts<P: DaemonFamily> {
     pub(crate) listener_manager: ListenerManager,
     pub(crate) table: Arc<LeaseTable<P>>,
     pub(crate) leases: LeaseBackend<P>,
+    pub(crate) events: EventService<P>,
+    pub(crate) legal_log: Arc<LegalLogService>,
+    /// Relationship with a partner, if the configuration has one.
+    pub(crate) ha: Option<HaService>,
     /// Databases of reservations, if the configuration has any.
     pub(crate) hosts: Option<HostsDatabases<P>>,
     pub(crate) wakers: Vec<Arc<Waker>>,
     pub(crate) in_force: ActiveConfiguration<P>,
     pub(crate) constants: P::Constants,
     pub(crate) control: ControlThread,
+    pub(crate) lease_queries: BulkLeaseQueries<P>,
     pub(crate) message_log: MessageLog,
 }
 
@@ -116,10 +137,13 @@ pub(crate) struct Supervisor<P: DaemonFamily> {
     administration: Administration<P>,
     service: ServiceState,
     started: Now,
+    reports: ServiceReports,
     /// Exit code that a control command (`shutdown`) requested.
     exit: Option<i32>,
     /// Error that ends the server, once it has happened.
     failure: Option<ServerError>,
+    /// Command that the relationship with the partner executes.
+    deferred: Option<PendingControlRequest>,
 }
 
 impl<P: DaemonFamily> Supervisor<P> {
@@ -140,9 +164,14 @@ impl<P: DaemonFamily> Supervisor<P> {
             outlines: Arc::clone(&parts.in_force.outlines),
             lease_file: parts.leases.file_size(),
             host_rows: parts.hosts.as_ref().map(HostsDatabases::row_counts),
+            legal_log: parts.legal_log.counts(),
+            name_changes: Arc::clone(&parts.events.parts().name_changes),
+            pair: parts.ha.as_ref().map(|ha| Arc::clone(&ha.state)),
+            scripts: parts.events.parts().scripts.clone(),
             started,
             reloads: Arc::new(ReloadRecord::new(started)),
             exporter: parts.in_force.exporter_labels(),
+            events: parts.events.source(),
         };
         let mut supervisor = Self {
             settings,
@@ -150,10 +179,12 @@ impl<P: DaemonFamily> Supervisor<P> {
             parts,
             counters: tally,
             statistics: None,
+            deferred: None,
             checks: None,
             administration,
             service: ServiceState::default(),
             started,
+            reports: ServiceReports::from_environment(),
             exit: None,
             failure: None,
         };
@@ -185,6 +216,32 @@ impl<P: DaemonFamily> Supervisor<P> {
         &self.parts.leases
     }
 
+    /// Returns the service that passes lease events to listeners.
+    pub(crate) const fn events(&self) -> &EventService<P> {
+        &self.parts.events
+    }
+
+    /// Returns the filter of the messages for which a partner is responsible; `None` without a
+    /// partner.
+    pub(crate) fn pair_filter(&self) -> Option<Arc<PairFilter>> {
+        self.parts.ha.as_ref().map(HaService::filter)
+    }
+
+    /// Starts the relationship with the partner, if there is one.
+    fn start_ha(&mut self) -> Result<(), ServerError> {
+        let SupervisedParts { ha, leases, table, in_force, wakers, .. } = &mut self.parts;
+        let Some(ha) = ha else { return Ok(()) };
+        let is_primary = in_force
+            .config
+            .global
+            .high_availability
+            .as_ref()
+            .is_some_and(HaRelationship::is_primary);
+        let shard = wakers.len() + 2;
+        let store = Administration::new(leases, table, shard, &in_force.config);
+        ha.start(PartnerLeaseStore::new(store, is_primary))
+    }
+
     pub(crate) const fn hosts(&self) -> Option<&HostsDatabases<P>> {
         self.parts.hosts.as_ref()
     }
@@ -210,11 +267,13 @@ impl<P: DaemonFamily> Supervisor<P> {
     ///
     /// Other errors that end the server.
     pub(crate) fn run(&mut self, signals: &Signals, inbox: &Inbox) -> Result<i32, ServerError> {
-        let samples = P::global(&self.parts.in_force.config).samples;
+        let samples = self.parts.in_force.config.global.samples;
         self.statistics = Some(StatisticsThread::start(self.counters.clone(), samples)?);
         self.checks = Some(ChecksThread::start::<P>(&self.settings)?);
         let mut now_ns = Clock::mono_ns();
         let (mut report_due_ns, mut look_due_ns) = (now_ns + REPORT_NS, now_ns);
+        self.start_ha()?;
+        self.report_ready();
         loop {
             let mut fds = vec![PollFd::readable(signals), PollFd::readable(inbox.waker())];
             fds.extend(self.parts.listener_manager.poll_fd(now_ns));
@@ -229,7 +288,9 @@ impl<P: DaemonFamily> Supervisor<P> {
                 self.reload_contained();
             }
             self.answer_requests(inbox);
+            self.answer_deferred();
             now_ns = Clock::mono_ns();
+            self.reports.give_sign_if_due(now_ns, &self.shared.pulses);
             self.parts.listener_manager.check_if_due(now_ns, &|| wake(&self.parts.wakers))?;
             if now_ns >= look_due_ns {
                 self.warn_of_slow_reclamation();
@@ -246,7 +307,9 @@ impl<P: DaemonFamily> Supervisor<P> {
                 tracing::info!(target: DAEMON, id = "DHCPX_SHUTDOWN", "server shutdown");
                 return Ok(exit);
             }
-            self.parts.leases.follow_clock_steps(&self.parts.table);
+            if self.parts.leases.follow_clock_steps(&self.parts.table) {
+                self.parts.events.interrupt();
+            }
             if self.parts.leases.report_problems() {
                 return Ok(0);
             }
@@ -276,6 +339,8 @@ impl<P: DaemonFamily> Supervisor<P> {
                         Some(CommandExecution::Statistics(command)) => {
                             self.send_to_statistics(StatisticsTask::Command(command, request));
                         }
+                        // At most one such command is under way.
+                        Some(CommandExecution::Deferred) => self.deferred = Some(request),
                         None => {
                             self.abort_unless_sound();
                             self.answer(request, CommandAnswer::error(INTERNAL_ERROR));
@@ -289,13 +354,36 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
+    /// Answers the command that the relationship with the partner was to execute, once it has.
+    fn answer_deferred(&mut self) {
+        let Some(ha) = &self.parts.ha else { return };
+        if let Some(answer) = ha.state.take_answer()
+            && let Some(request) = self.deferred.take()
+        {
+            self.answer(request, answer_of_relationship(answer));
+        }
+    }
+
     /// Reads the configuration file again; after a panic during the check, the server continues
     /// with the configuration in force.
     fn reload_contained(&mut self) {
+        self.reports.reloading();
         if run_contained(|| self.reload_after_signal()).is_none() {
             self.abort_unless_sound();
             self.counters.reloads.record_refused();
         }
+        self.report_ready();
+    }
+
+    /// Reports to the service manager that the server serves, and how many subnets.
+    fn report_ready(&self) {
+        let subnets = counted(self.parts.in_force.outlines.len(), "subnet");
+        self.reports.ready(&format!("serving {subnets} on port {}", self.settings.port));
+    }
+
+    /// Reports to the service manager that the server ends.
+    pub(crate) fn report_end(&self) {
+        self.reports.ending();
     }
 
     /// Aborts the process if a panic has left a change of leases incomplete.
@@ -311,7 +399,12 @@ impl<P: DaemonFamily> Supervisor<P> {
     /// Answers a control command that is done, once its changes are durable.
     fn answer(&mut self, request: PendingControlRequest, answer: CommandAnswer) {
         let text = match self.administration.wait_until_durable() {
-            Ok(()) => answer.into_text(),
+            Ok(()) => {
+                if let ControlRequest::Command(command) = &request.request {
+                    self.parts.legal_log.record_command(command, &answer);
+                }
+                answer.into_text()
+            }
             Err(why) => kea_json(&CommandAnswer::error(why).to_json()),
         };
         self.follow_service();
@@ -327,21 +420,40 @@ impl<P: DaemonFamily> Supervisor<P> {
     /// Ends periods of `dhcp-disable` that are over, and sets for the shards if they answer
     /// clients.
     fn follow_service(&mut self) {
-        self.service.pass_time(Clock::now());
+        let now = Clock::now();
+        match &self.parts.ha {
+            Some(ha) if !ha.state.is_service_enabled() => self.service.disable(now, HA_LOCAL, None),
+            Some(_) => self.service.enable(HA_LOCAL),
+            None => {}
+        }
+        self.service.pass_time(now);
         let is_disabled = !self.service.is_enabled() || self.waits_for_database();
-        if self.shared.is_disabled.swap(is_disabled, Ordering::Relaxed) != is_disabled {
+        if self.shared.service.set_off(is_disabled) {
             let (id, state) = if is_disabled {
                 ("DHCPX_SERVICE_DISABLED", "disabled")
             } else {
                 ("DHCPX_SERVICE_ENABLED", "enabled")
             };
             tracing::info!(target: DAEMON, id, "the DHCP service is {state}");
+            if is_disabled {
+                self.await_rest();
+            }
+        }
+    }
+
+    /// Waits until no shard changes a lease any more, or [`REST_NS`] have passed: a partner that
+    /// has disabled the service copies the leases next.
+    fn await_rest(&self) {
+        wake(&self.parts.wakers);
+        let end_ns = Clock::mono_ns() + REST_NS;
+        while !self.shared.service.is_resting() && Clock::mono_ns() < end_ns {
+            std::thread::sleep(REST_LOOK);
         }
     }
 
     /// Returns true if the server answers no client because it has lost the lease database.
     fn waits_for_database(&self) -> bool {
-        let database = &P::global(&self.parts.in_force.config).lease_database;
+        let database = &self.parts.in_force.config.global.lease_database;
         database.on_fail == OnFail::StopRetryExit && self.parts.leases.is_disconnected()
     }
 
@@ -381,9 +493,20 @@ impl<P: DaemonFamily> Supervisor<P> {
         if let Some(statistics) = self.statistics {
             statistics.stop();
         }
-        self.parts.control.stop();
-        self.parts.message_log.stop();
-        self.parts.leases.close()
+        let mut parts = self.parts;
+        parts.control.stop();
+        parts.lease_queries.stop();
+        parts.message_log.stop();
+        // Rows that are still to be written become durable, and their events follow.
+        let closed = parts.leases.close();
+        if let Some(ha) = &parts.ha {
+            ha.state.end();
+        }
+        parts.events.stop();
+        if let Some(ha) = &mut parts.ha {
+            ha.stop();
+        }
+        closed
     }
 }
 

@@ -25,7 +25,7 @@ use std::vec::Drain;
 use counters::parse_resident_bytes;
 use dhcp_lease::v4::{self, V4};
 use dhcp_lease::v6::{self, V6};
-use dhcp_lease::{LeaseTable, TableFamily};
+use dhcp_lease::{LeaseTable, PoolSpec};
 use dhcp_store::memfile::{FileRow, Intake, LeaseFileFamily};
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{LoadReport, Memfile, OpenOptions};
@@ -114,10 +114,8 @@ fn v4_pool() -> v4::PoolSpec {
 
 fn v6_pool() -> v6::PoolSpec {
     v6::PoolSpec {
-        kind: v6::ResourceKind::Address,
-        len: 128,
-        first: lease_file::V6_FIRST.into(),
-        last: lease_file::V6_LAST.into(),
+        first: v6::Resource::address(lease_file::V6_FIRST.into()),
+        last: v6::Resource::address(lease_file::V6_LAST.into()),
         subnet_id: 1,
         pool_id: 0,
         allocator: dhcp_lease::Allocator::Iterative,
@@ -181,7 +179,7 @@ fn open<F: LeaseFileFamily>(path: &Path, threads: usize, intake: &impl Intake<F>
     opened.expect("the lease file opens").1
 }
 
-fn load<F: LeaseFileFamily>(path: &Path, arguments: &StartUpArgs, pool: <F as TableFamily>::Spec) {
+fn load<F: LeaseFileFamily>(path: &Path, arguments: &StartUpArgs, pool: PoolSpec<F>) {
     let leases = arguments.file.leases;
     let before = ProcessUsage::now();
     open::<F>(path, arguments.threads, &RowCountIntake::default());

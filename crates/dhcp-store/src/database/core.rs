@@ -424,14 +424,14 @@ impl<F: SharedLeaseFamily, D: LeaseDatabaseConnection<F>> DatabaseCore<F, D> {
         }
         for (address, stored) in outcome.rejected {
             self.refusals.add_data(epoch, Some(F::octets_of(address)));
-            self.table.correct(address, stored, epoch);
+            self.table.refuse(address, stored, epoch);
         }
         for (address, stored) in outcome.refused {
             self.refusals.add(epoch, F::octets_of(address));
             if stored.is_some() {
                 self.table.leave_occupied_range(address);
             }
-            self.table.correct(address, stored, epoch);
+            self.table.refuse(address, stored, epoch);
         }
         for (address, stored) in outcome.superseded {
             self.table.correct(address, stored, epoch);

@@ -132,10 +132,11 @@ impl SharedLeaseFamily for V4 {
             hardware: HardwareAddress::new(1, &client.hardware),
             client_id: client.client_id.as_deref(),
             match_client_id: client.match_client_id,
+            hardware_only_subnets: &[],
         };
         // Kea's databases do not keep the hardware type.
         let hardware = HardwareAddress::new(1, lease.client.hardware.octets());
-        identity.owns(&hardware, lease.client.identifier())
+        identity.owns(lease.subnet_id, &hardware, lease.client.identifier())
     }
 
     fn fill_address(address: std::net::Ipv4Addr, line: &mut RowLineWriter<'_>) {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Now;
@@ -36,6 +37,35 @@ pub struct LookupBatchResult<K, V> {
     pub results: Option<Vec<(K, Vec<V>)>>,
 }
 
+/// Maximum number of changed keys that are kept for a shard, which may serve no client for long.
+const CHANGED_KEYS_MAX: usize = 1024;
+
+/// Keys whose values have changed in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangedKeys<K> {
+    /// These keys and no others.
+    Keys(Vec<K>),
+    /// Possibly every key: more have changed than are kept.
+    All,
+}
+
+impl<K> Default for ChangedKeys<K> {
+    fn default() -> Self {
+        Self::Keys(Vec::new())
+    }
+}
+
+impl<K: Clone> ChangedKeys<K> {
+    fn add(&mut self, keys: &[K]) {
+        match self {
+            Self::Keys(all) if all.len() + keys.len() <= CHANGED_KEYS_MAX => {
+                all.extend_from_slice(keys);
+            }
+            _ => *self = Self::All,
+        }
+    }
+}
+
 /// Result of one pass of the lookup thread over the requests of all shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookupTurnResult {
@@ -52,17 +82,26 @@ struct ShardRequests<K, V> {
     requests: Vec<(u64, Vec<K>)>,
     answers: VecDeque<LookupBatchResult<K, V>>,
     last_batch: u64,
+    /// Keys whose values have changed in the directory since the shard last took them.
+    changed: ChangedKeys<K>,
 }
 
 impl<K, V> Default for ShardRequests<K, V> {
     fn default() -> Self {
-        Self { requests: Vec::new(), answers: VecDeque::new(), last_batch: 0 }
+        Self {
+            requests: Vec::new(),
+            answers: VecDeque::new(),
+            last_batch: 0,
+            changed: ChangedKeys::default(),
+        }
     }
 }
 
 /// Lookups that the shards and the lookup thread share; see the module `hosts`.
 pub struct Lookups<K, V> {
     shard_queues: Vec<Mutex<ShardRequests<K, V>>>,
+    /// Number of changes of the directory that [`Lookups::forget`] has announced.
+    changes: AtomicU64,
     wake: Wake,
     pub(super) wakeup: ThreadWakeup,
 }
@@ -80,9 +119,23 @@ impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
         let boxes = (0..shards).map(|_| Mutex::default()).collect();
         Arc::new(Self {
             shard_queues: boxes,
+            changes: AtomicU64::new(0),
             wake: Box::new(wake),
             wakeup: ThreadWakeup::default(),
         })
+    }
+
+    /// Makes all shards forget the values of `keys`, which have changed in the directory. A shard
+    /// that calls [`ShardLookups::take_changed`] after this call has returned gets the keys, and
+    /// results that were looked up before the call are not valid for them.
+    pub fn forget(&self, keys: &[K]) {
+        if keys.is_empty() {
+            return;
+        }
+        for queue in &self.shard_queues {
+            lock(queue).changed.add(keys);
+        }
+        self.changes.fetch_add(1, Ordering::Release);
     }
 
     /// Looks up the keys of all shards in `directory`, each key once, and passes the results to the
@@ -127,6 +180,8 @@ impl<K: Ord + Clone, V: Clone> Lookups<K, V> {
 pub struct ShardLookups<K, V> {
     lookups: Arc<Lookups<K, V>>,
     shard: usize,
+    /// Number of announced changes of the directory whose keys the shard has taken.
+    taken_changes: u64,
 }
 
 impl<K, V> ShardLookups<K, V> {
@@ -138,7 +193,7 @@ impl<K, V> ShardLookups<K, V> {
     #[must_use]
     pub fn new(lookups: Arc<Lookups<K, V>>, shard: usize) -> Self {
         assert!(shard < lookups.shard_queues.len(), "shards are numbered from 0");
-        Self { lookups, shard }
+        Self { lookups, shard, taken_changes: 0 }
     }
 
     /// Requests a lookup of `keys`, and returns the number of the batch, one more than that of the
@@ -151,6 +206,17 @@ impl<K, V> ShardLookups<K, V> {
         drop(queue);
         self.lookups.wakeup.wake();
         batch
+    }
+
+    /// Takes the keys whose values have changed in the directory since the last call; usually
+    /// there are none, and the call takes no lock.
+    pub fn take_changed(&mut self) -> ChangedKeys<K> {
+        let changes = self.lookups.changes.load(Ordering::Acquire);
+        if changes == self.taken_changes {
+            return ChangedKeys::default();
+        }
+        self.taken_changes = changes;
+        std::mem::take(&mut lock(&self.lookups.shard_queues[self.shard]).changed)
     }
 
     /// Takes the result of the shard's next batch; `None` if no result is ready.

@@ -9,11 +9,17 @@
 //!
 //! - [`Lookups`]: state that shards and thread share; tests run a pass of it without a thread.
 //! - [`SqlHosts`]: reservations in several databases, one after the other.
+//! - [`HostsAdministration`]: the same databases for control commands, which wait for them. After
+//!   a change [`Lookups::forget`] tells the shards which keys lead to other hosts now.
 
+mod administration;
 mod lookups;
 mod sql;
 mod thread;
 
-pub use lookups::{Directory, LookupBatchResult, LookupTurnResult, Lookups, ShardLookups};
+pub use administration::{HostRowsChange, HostsAdministration};
+pub use lookups::{
+    ChangedKeys, Directory, LookupBatchResult, LookupTurnResult, Lookups, ShardLookups,
+};
 pub use sql::{HostsPolicy, SqlHosts};
 pub use thread::LookupThread;

@@ -7,7 +7,9 @@ use base::time::NS_PER_MS;
 use crate::database::{DatabaseError, DatabaseFault};
 use crate::memfile::RowFault;
 use crate::sql::row::RowLayout;
-use crate::sql::{Database, HostFamily, HostQuery, HostTableRow, SharedLeases, SqlSettings};
+use crate::sql::{
+    Database, HostFamily, HostQuery, HostTableRow, SharedLeases, SqlError, SqlSettings,
+};
 
 /// Connection policy for one database of reservations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,8 +26,9 @@ pub struct SqlHosts {
     databases: Vec<HostsDatabase>,
 }
 
+/// One database of reservations, with the connection to it while there is one.
 #[derive(Debug)]
-struct HostsDatabase {
+pub(super) struct HostsDatabase {
     settings: SqlSettings,
     policy: HostsPolicy,
     open: Option<(Database, RowLayout)>,
@@ -33,6 +36,21 @@ struct HostsDatabase {
 }
 
 impl HostsDatabase {
+    /// Creates the database of `settings` without connecting to it.
+    pub(super) const fn new(settings: SqlSettings, policy: HostsPolicy) -> Self {
+        Self { settings, policy, open: None, retry_at_ns: 0 }
+    }
+
+    /// Returns true if the database has a connection.
+    pub(super) const fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Closes the connection to the database.
+    pub(super) fn close(&mut self) {
+        self.open = None;
+    }
+
     fn open(&mut self, now: Now) -> Result<&mut (Database, RowLayout), DatabaseError> {
         if self.open.is_none() {
             if now.mono_ns < self.retry_at_ns {
@@ -58,11 +76,11 @@ impl HostsDatabase {
 
     /// Runs `body` on the connection to this database of reservations, and drops the connection if
     /// it is lost.
-    fn with<T>(
+    pub(super) fn with<T>(
         &mut self,
         now: Now,
         tried: &'static str,
-        body: impl FnOnce(&mut Database, RowLayout) -> Result<T, crate::sql::SqlError>,
+        body: impl FnOnce(&mut Database, RowLayout) -> Result<T, SqlError>,
     ) -> Result<T, DatabaseError> {
         let (database, layout) = self.open(now)?;
         let done = SharedLeases::map_error(tried, body(database, *layout));
@@ -71,14 +89,30 @@ impl HostsDatabase {
         }
         done
     }
+
+    /// Runs `body`, which changes nothing, as [`Self::with`] does, and once more on a new
+    /// connection if an old one was lost.
+    pub(super) fn with_reopening(
+        &mut self,
+        now: Now,
+        tried: &'static str,
+        body: &mut dyn FnMut(&mut Database, RowLayout) -> Result<(), SqlError>,
+    ) -> Result<(), DatabaseError> {
+        let was_open = self.is_open();
+        match self.with(now, tried, &mut *body) {
+            Err(error) if was_open && error.fault == DatabaseFault::ConnectionLost => {
+                self.with(now, tried, body)
+            }
+            other => other,
+        }
+    }
 }
 
 impl SqlHosts {
     /// Creates the directory of the hosts of `family` in `databases`, without connecting to them.
     #[must_use]
     pub fn new(family: HostFamily, databases: Vec<(SqlSettings, HostsPolicy)>) -> Self {
-        let one =
-            |(settings, policy)| HostsDatabase { settings, policy, open: None, retry_at_ns: 0 };
+        let one = |(settings, policy)| HostsDatabase::new(settings, policy);
         Self { family, databases: databases.into_iter().map(one).collect() }
     }
 
@@ -106,25 +140,15 @@ impl SqlHosts {
         faults: &mut Vec<RowFault>,
     ) -> Result<(), DatabaseError> {
         let family = self.family;
-        for one in &mut self.databases {
-            let was_open = one.open.is_some();
-            let mut look = |one: &mut HostsDatabase| {
+        self.databases.iter_mut().try_for_each(|one| {
+            one.with_reopening(now, "look up reservations", &mut |database, layout| {
                 let before = rows.len();
-                let done = one.with(now, "look up reservations", |database, layout| {
-                    database.find_hosts(family, layout, queries, rows, faults)
-                });
+                let done = database.find_hosts(family, layout, queries, rows, faults);
                 if done.is_err() {
                     rows.truncate(before);
                 }
                 done
-            };
-            match look(one) {
-                Err(error) if was_open && error.fault == DatabaseFault::ConnectionLost => {
-                    look(one)?
-                }
-                other => other?,
-            }
-        }
-        Ok(())
+            })
+        })
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::connect;
 use super::counts;
 use super::driver::{
-    Column, Renewals, RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit,
+    Column, Renewals, RowChanges, RowComparison, RowCondition, RowSearch, SqlConnection, SqlTable,
+    SqlValue, Visit,
 };
 use super::error::SqlError;
 use super::mysql::Mysql;
@@ -373,6 +374,18 @@ impl Database {
         self.driver.find(false, table, sought, &mut |_, values| visit(values))
     }
 
+    /// Passes the rows of `table` that fulfil all `conditions` to `visit`, in the order of their
+    /// keys, at most `limit` of them.
+    pub(super) fn select_rows(
+        &mut self,
+        table: &SqlTable,
+        conditions: &[RowCondition],
+        limit: Option<u32>,
+        visit: Visit<'_>,
+    ) -> Result<(), SqlError> {
+        self.driver.select_rows(table, conditions, limit, visit)
+    }
+
     /// Adds the rows to `table` whose keys do not exist, and returns the number of added rows.
     pub(super) fn insert_rows(
         &mut self,
@@ -416,6 +429,10 @@ impl Database {
     /// Makes the connection send statements after a lock alone; see [`SqlConnection::part_writes`].
     pub(super) fn part_writes(&mut self) {
         self.driver.part_writes();
+    }
+
+    pub(super) const fn kind(&self) -> SqlDatabaseKind {
+        self.backend
     }
 
     /// Executes a statement on the database.
@@ -479,7 +496,13 @@ impl Database {
         loop {
             let mut rows = 0;
             let mut last = None;
-            self.driver.page(&table, after.as_ref(), PAGE_ROWS, &mut |values| {
+            let is_after = after.take().map(|value| RowCondition {
+                column: table.key(),
+                comparison: RowComparison::Above,
+                value,
+            });
+            let limit = Some(PAGE_ROWS);
+            self.driver.select_rows(&table, is_after.as_slice(), limit, &mut |values| {
                 rows += 1;
                 last = values.first().cloned();
                 let key = || values.first().and_then(|key| F::decode_key(key, layout));

@@ -103,6 +103,38 @@ pub(super) struct RowSearch {
     pub(super) is_locked: bool,
 }
 
+/// Condition on a row: a comparison of one of its columns with a value.
+#[derive(Clone, Debug)]
+pub(super) struct RowCondition {
+    pub(super) column: Column,
+    pub(super) comparison: RowComparison,
+    pub(super) value: SqlValue,
+}
+
+/// RowComparison of a row's column with a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowComparison {
+    /// The column has the value.
+    Equal,
+    /// The column has the text, which is in lower case, in letters of any case.
+    EqualInLowerCase,
+    /// The column's value is above this one.
+    Above,
+    /// The column's value is below this one.
+    Below,
+}
+
+impl RowComparison {
+    /// Returns the SQL operator of the comparison.
+    pub(super) const fn operator(self) -> &'static str {
+        match self {
+            Self::Equal | Self::EqualInLowerCase => "=",
+            Self::Above => ">",
+            Self::Below => "<",
+        }
+    }
+}
+
 /// New end times of lease rows, each with the keys of the rows that get it.
 pub(super) type Renewals = Vec<(SqlValue, Vec<SqlValue>)>;
 
@@ -182,13 +214,13 @@ pub(super) trait SqlConnection: Send {
     /// Deletes the rows of `table` that have one of the keys `keys`.
     fn delete(&mut self, table: &SqlTable, keys: Vec<SqlValue>) -> Result<(), SqlError>;
 
-    /// Passes up to `limit` rows of `table` to `visit`, in the order of their keys, after the key
-    /// `after`.
-    fn page(
+    /// Passes the rows of `table` that fulfil all `conditions` to `visit`, in the order of their
+    /// keys, at most `limit` of them.
+    fn select_rows(
         &mut self,
         table: &SqlTable,
-        after: Option<&SqlValue>,
-        limit: u32,
+        conditions: &[RowCondition],
+        limit: Option<u32>,
         visit: Visit<'_>,
     ) -> Result<(), SqlError>;
 }

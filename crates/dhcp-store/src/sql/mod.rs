@@ -25,6 +25,7 @@ mod driver;
 mod error;
 mod fault;
 pub mod hosts;
+mod log_rows;
 mod mysql;
 mod postgresql;
 pub mod row;
@@ -39,7 +40,8 @@ mod v6;
 
 pub use database::{Database, SqlLoadReport};
 pub use error::SqlError;
-pub use hosts::{HostFamily, HostOption, HostQuery, HostResource, HostTableRow};
+pub use hosts::{HostFamily, HostOption, HostQuery, HostResource, HostSelection, HostTableRow};
+pub use log_rows::LogRow;
 pub use row::SqlFamily;
 pub use schema::{Schema, SchemaVersion};
 pub use settings::{DatabaseSslMode, SqlDatabaseKind, SqlSettings};

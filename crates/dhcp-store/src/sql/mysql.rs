@@ -21,7 +21,8 @@ use super::connect;
 use super::connect::mysql::failed;
 use super::counts;
 use super::driver::{
-    Column, ColumnKind, RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit, VisitRow,
+    Column, ColumnKind, RowChanges, RowComparison, RowCondition, RowSearch, SqlConnection,
+    SqlTable, SqlValue, Visit, VisitRow,
 };
 use super::error::SqlError;
 use super::settings::SqlSettings;
@@ -227,20 +228,14 @@ impl SqlConnection for Mysql {
         texts.try_for_each(|text| self.carry_out(text, "delete leases from").map(drop))
     }
 
-    fn page(
+    fn select_rows(
         &mut self,
         table: &SqlTable,
-        after: Option<&SqlValue>,
-        limit: u32,
+        conditions: &[RowCondition],
+        limit: Option<u32>,
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
-        let key = table.key().name;
-        let mut statement = selecting(table);
-        if let Some(after) = after {
-            let _ = write!(statement, " WHERE {key} > ");
-            literal(&mut statement, after);
-        }
-        let _ = write!(statement, " ORDER BY {key} LIMIT {limit}");
+        let statement = conditional(table, conditions, limit);
         self.select(table, &statement, &mut |_, values| visit(values))
     }
 }
@@ -357,6 +352,28 @@ fn selecting(table: &SqlTable) -> String {
     format!("SELECT {columns} FROM {}", table.name)
 }
 
+/// Returns the SQL statement that selects the rows of `table` that fulfil all `conditions`.
+fn conditional(table: &SqlTable, conditions: &[RowCondition], limit: Option<u32>) -> String {
+    let mut statement = selecting(table);
+    let mut before = " WHERE ";
+    for RowCondition { column, comparison, value } in conditions {
+        let _ = write!(statement, "{before}{} {} ", column.name, comparison.operator());
+        before = " AND ";
+        let is_characters = matches!(value, SqlValue::Text(_));
+        if *comparison == RowComparison::EqualInLowerCase && is_characters {
+            // Characters are compared in the column's collation, bytes one by one. Kea's tables
+            // have collations in which letters of both cases are equal.
+            statement.push_str("_utf8mb4 ");
+        }
+        literal(&mut statement, value);
+    }
+    let _ = write!(statement, " ORDER BY {}", table.key().name);
+    if let Some(limit) = limit {
+        let _ = write!(statement, " LIMIT {limit}");
+    }
+    statement
+}
+
 /// Appends `value` as an SQL literal to `text`. The value's contents cannot end the literal early.
 fn literal(text: &mut String, value: &SqlValue) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -447,6 +464,24 @@ mod tests {
         );
         assert_eq!(statements.counts, [5]);
         assert_eq!(selecting(&TABLE), "SELECT k,UNIX_TIMESTAMP(e),h FROM t");
+    }
+
+    #[test]
+    fn rows_are_selected_by_conditions() {
+        let condition = |column, comparison, value| RowCondition { column, comparison, value };
+        assert_eq!(
+            conditional(&TABLE, &[], None),
+            "SELECT k,UNIX_TIMESTAMP(e),h FROM t ORDER BY k"
+        );
+        let above = condition(TABLE.columns[0], RowComparison::Above, SqlValue::Integer(7));
+        let name = SqlValue::Text("a'b".to_owned());
+        let named = condition(TABLE.columns[2], RowComparison::EqualInLowerCase, name.clone());
+        let exact = condition(TABLE.columns[2], RowComparison::Equal, name);
+        assert_eq!(
+            conditional(&TABLE, &[above, named, exact], Some(3)),
+            "SELECT k,UNIX_TIMESTAMP(e),h FROM t WHERE k > 7 AND h = _utf8mb4 x'612762' \
+             AND h = x'612762' ORDER BY k LIMIT 3"
+        );
     }
 
     #[test]

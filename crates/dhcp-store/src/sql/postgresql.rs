@@ -17,7 +17,8 @@ use tokio_postgres::{Client, Row, Statement};
 use super::connect;
 use super::connect::postgresql::failed;
 use super::driver::{
-    Column, ColumnKind, RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit, VisitRow,
+    Column, ColumnKind, RowChanges, RowComparison, RowCondition, RowSearch, SqlConnection,
+    SqlTable, SqlValue, Visit, VisitRow,
 };
 use super::error::SqlError;
 use super::settings::SqlSettings;
@@ -93,24 +94,6 @@ impl Postgresql {
         let statement = statement.map_err(|error| self.failed(tried, &error))?;
         self.statements.insert(text.to_owned(), statement.clone());
         Ok(statement)
-    }
-
-    /// Passes the rows that `statement` finds for `values` of `column` to `visit`.
-    fn select(
-        &mut self,
-        statement: &str,
-        column: &Column,
-        values: Vec<SqlValue>,
-        table: &SqlTable,
-        visit: Visit<'_>,
-    ) -> Result<(), SqlError> {
-        let tried = "read leases from";
-        let arrays = arrays(&[*column], values);
-        let statement = self.prepared(statement, tried)?;
-        let parameters: Vec<&(dyn ToSql + Sync)> = arrays.iter().map(Array::parameter).collect();
-        let rows = self.runtime.block_on(self.client.query(&statement, &parameters));
-        let rows = rows.map_err(|error| self.failed(tried, &error))?;
-        self.show(&rows, table, visit)
     }
 
     fn show(&self, rows: &[Row], table: &SqlTable, visit: Visit<'_>) -> Result<(), SqlError> {
@@ -232,20 +215,25 @@ impl SqlConnection for Postgresql {
         self.write(&statement, &table.columns[..1], keys, "delete leases from").map(drop)
     }
 
-    fn page(
+    fn select_rows(
         &mut self,
         table: &SqlTable,
-        after: Option<&SqlValue>,
-        limit: u32,
+        conditions: &[RowCondition],
+        limit: Option<u32>,
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
-        let statement = page_statement(table, after.is_some(), limit);
-        let Some(after) = after else {
-            let rows = self.runtime.block_on(self.client.query(&statement, &[]));
-            let rows = rows.map_err(|error| self.failed("read leases from", &error))?;
-            return self.show(&rows, table, visit);
+        let tried = "read leases from";
+        let statement = self.prepared(&conditional(table, conditions, limit), tried)?;
+        let columns: Vec<Column> = conditions.iter().map(|condition| condition.column).collect();
+        let arrays = if columns.is_empty() {
+            Vec::new()
+        } else {
+            arrays(&columns, conditions.iter().map(|condition| condition.value.clone()).collect())
         };
-        self.select(&statement, &table.key(), vec![after.clone()], table, visit)
+        let parameters: Vec<&(dyn ToSql + Sync)> = arrays.iter().map(Array::parameter).collect();
+        let rows = self.runtime.block_on(self.client.query(&statement, &parameters));
+        let rows = rows.map_err(|error| self.failed(tried, &error))?;
+        self.show(&rows, table, visit)
     }
 }
 
@@ -425,23 +413,28 @@ fn is_any(column: &Column, address_type: &str) -> String {
     format!("{} = ANY($1::{}[]{cast})", column.name, array_type(column))
 }
 
-fn page_statement(table: &SqlTable, is_after: bool, limit: u32) -> String {
-    let key = table.key();
-    let condition = if is_after {
-        let first = from_array("v", &key, address_type(table));
-        format!(
-            " WHERE {} > (SELECT {first} FROM unnest($1::{}[]) AS v)",
-            key.name,
-            array_type(&key)
-        )
-    } else {
-        String::new()
-    };
+/// Returns the SQL statement that selects the rows of `table` that fulfil all `conditions`, whose
+/// values are in one array each.
+fn conditional(table: &SqlTable, conditions: &[RowCondition], limit: Option<u32>) -> String {
+    let texts = (1..).zip(conditions).map(|(number, condition)| {
+        let RowCondition { column, comparison, .. } = condition;
+        let element = format!("(${number}::{}[])[1]", array_type(column));
+        let value = from_array(&element, column, address_type(table));
+        let operator = comparison.operator();
+        match comparison {
+            RowComparison::EqualInLowerCase => format!("lower({}) {operator} {value}", column.name),
+            _ => format!("{} {operator} {value}", column.name),
+        }
+    });
+    let texts: Vec<String> = texts.collect();
+    let clause = if texts.is_empty() { "" } else { " WHERE " };
+    let limit = limit.map_or_else(String::new, |limit| format!(" LIMIT {limit}"));
     format!(
-        "SELECT {columns} FROM {name}{condition} ORDER BY {name}.{key} LIMIT {limit}",
+        "SELECT {columns} FROM {name}{clause}{conditions} ORDER BY {name}.{key}{limit}",
         columns = selected(table),
         name = table.name,
-        key = key.name
+        conditions = texts.join(" AND "),
+        key = table.key().name
     )
 }
 
@@ -478,10 +471,25 @@ mod tests {
              FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS v (k, e, f) \
              ON CONFLICT (k) DO UPDATE SET e = excluded.e, f = excluded.f"
         );
+        let condition = |at: usize, comparison, value| RowCondition {
+            column: TABLE.columns[at],
+            comparison,
+            value,
+        };
+        let after = condition(0, RowComparison::Above, SqlValue::Text("::1".to_owned()));
         assert_eq!(
-            page_statement(&TABLE, true, 9),
+            conditional(&TABLE, &[after], Some(9)),
             "SELECT k, extract(epoch FROM e)::bigint, f::int::bigint FROM t \
-             WHERE k > (SELECT v::varchar FROM unnest($1::text[]) AS v) ORDER BY t.k LIMIT 9"
+             WHERE k > ($1::text[])[1]::varchar ORDER BY t.k LIMIT 9"
         );
+        let named = condition(0, RowComparison::EqualInLowerCase, SqlValue::Text("a".to_owned()));
+        let is_set = condition(2, RowComparison::Equal, SqlValue::Integer(1));
+        let statement = conditional(&TABLE, &[named, is_set], None);
+        let (_, clause) = statement.split_once(" WHERE ").expect("it has conditions");
+        assert_eq!(
+            clause,
+            "lower(k) = ($1::text[])[1]::varchar AND f = ($2::bigint[])[1] <> 0 ORDER BY t.k"
+        );
+        assert!(conditional(&TABLE, &[], None).ends_with(" FROM t ORDER BY t.k"));
     }
 }

@@ -9,7 +9,10 @@ use std::sync::Arc;
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql, ffi, params_from_iter};
 
-use super::driver::{RowChanges, RowSearch, SqlConnection, SqlTable, SqlValue, Visit, VisitRow};
+use super::driver::{
+    RowChanges, RowComparison, RowCondition, RowSearch, SqlConnection, SqlTable, SqlValue, Visit,
+    VisitRow,
+};
 use super::error::SqlError;
 use super::settings::SqlSettings;
 use crate::database::{DatabaseError, DatabaseFault, Flush};
@@ -105,13 +108,13 @@ impl Sqlite {
     fn select(
         &self,
         statement: &str,
-        parameter: Option<&SqlValue>,
+        parameters: impl IntoIterator<Item: ToSql>,
         table: &SqlTable,
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
         let failed = |error: rusqlite::Error| self.failed("read leases from", &error);
         let mut statement = self.connection.prepare_cached(statement).map_err(failed)?;
-        let mut rows = statement.query(params_from_iter(parameter)).map_err(failed)?;
+        let mut rows = statement.query(params_from_iter(parameters)).map_err(failed)?;
         let mut values = Vec::new();
         while let Some(row) = rows.next().map_err(failed)? {
             values.clear();
@@ -273,21 +276,34 @@ impl SqlConnection for Sqlite {
             .map_err(|error| self.failed("delete leases from", &error))
     }
 
-    fn page(
+    fn select_rows(
         &mut self,
         table: &SqlTable,
-        after: Option<&SqlValue>,
-        limit: u32,
+        conditions: &[RowCondition],
+        limit: Option<u32>,
         visit: Visit<'_>,
     ) -> Result<(), SqlError> {
-        let key = table.key().name;
-        let condition = if after.is_some() { format!(" WHERE {key} > ?") } else { String::new() };
+        let condition = |condition: &RowCondition| {
+            let operator = condition.comparison.operator();
+            match condition.comparison {
+                RowComparison::EqualInLowerCase => {
+                    format!("lower({}) {operator} ?", condition.column.name)
+                }
+                _ => format!("{} {operator} ?", condition.column.name),
+            }
+        };
+        let texts: Vec<String> = conditions.iter().map(condition).collect();
+        let clause = if texts.is_empty() { "" } else { " WHERE " };
+        let limit = limit.map_or_else(String::new, |limit| format!(" LIMIT {limit}"));
         let statement = format!(
-            "SELECT {} FROM {}{condition} ORDER BY {key} LIMIT {limit}",
+            "SELECT {} FROM {}{clause}{} ORDER BY {}{limit}",
             table.names(),
-            table.name
+            table.name,
+            texts.join(" AND "),
+            table.key().name
         );
-        self.select(&statement, after, table, visit)
+        let values = conditions.iter().map(|condition| &condition.value);
+        self.select(&statement, values, table, visit)
     }
 }
 

@@ -28,6 +28,7 @@ impl SimulatedFamily for V4 {
             hardware: HardwareAddress::new(1, octets),
             client_id: octets[5].is_multiple_of(2).then_some(&octets[4..]),
             match_client_id: true,
+            hardware_only_subnets: &[],
         }
     }
 

@@ -2,7 +2,7 @@
 
 use base::{Now, Random};
 use dhcp_lease::contract::{Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, SlotView};
-use dhcp_lease::{LeaseState, LeaseStore, PoolIndex, PoolSet, SlotOccupancy, SlotOwner};
+use dhcp_lease::{LeaseState, LeaseStore, PoolIndex, PoolSet, PoolSpec, SlotOccupancy, SlotOwner};
 
 use crate::power_cut::case::SimulatedFamily;
 use crate::power_cut::ledger::PromiseLedger;
@@ -13,7 +13,7 @@ const ADDRESSES: u32 = 30;
 const FIRST: u32 = 0x0a00_0001;
 
 /// Returns a pool with fewer addresses than clients.
-pub fn pool<F: SimulatedFamily>() -> F::Spec {
+pub fn pool<F: SimulatedFamily>() -> PoolSpec<F> {
     F::pool(FIRST, FIRST + ADDRESSES - 1)
 }
 

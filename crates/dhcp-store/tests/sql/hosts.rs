@@ -101,11 +101,11 @@ fn come_and_go(database: &mut Database, family: HostFamily, hosts: &[HostTableRo
     let mut numbers = Vec::new();
     for host in hosts {
         database.begin().unwrap();
-        numbers.push(database.insert_host(family, layout, host).unwrap().expect("it is new"));
+        numbers.push(database.insert_host(family, layout, host, true).unwrap().expect("it is new"));
         database.commit().unwrap();
     }
     database.begin().unwrap();
-    assert_eq!(database.insert_host(family, layout, &hosts[0]).unwrap(), None);
+    assert_eq!(database.insert_host(family, layout, &hosts[0], false).unwrap(), None);
     database.roll_back().unwrap();
     // One query looks up many identifiers, most of which have no host.
     let by_identifier: Vec<HostQuery> = (0..3000).map(identifier).collect();

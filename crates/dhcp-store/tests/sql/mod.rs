@@ -9,6 +9,7 @@ mod contract;
 mod counts;
 mod fail_over;
 mod hosts;
+mod hosts_administration;
 mod log;
 mod race;
 mod schema;

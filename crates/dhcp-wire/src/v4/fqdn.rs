@@ -25,7 +25,6 @@ pub struct ClientFqdn<'a> {
 
 impl<'a> ClientFqdn<'a> {
     /// Reads the value of a DHCPv4 option 81; returns `None` when it is too short.
-    #[must_use]
     pub fn parse(value: OptionValue<'a>) -> Option<Self> {
         let [flags, codes @ ..] = value.leading::<NAME_AT>()?;
         let name = value.range(NAME_AT, value.len() - NAME_AT)?;
@@ -34,28 +33,30 @@ impl<'a> ClientFqdn<'a> {
 
     /// Returns true if flag S is set: the client wants the server to make the DNS entry from name
     /// to address.
-    #[must_use]
     pub const fn requests_entry(&self) -> bool {
         self.flags & FLAG_S != 0
     }
 
+    /// Returns true if the client wants the server to make no DNS entry: flag N is set. As in Kea,
+    /// flag S counts where both are set.
+    pub const fn declines_entries(&self) -> bool {
+        self.flags & (FLAG_N | FLAG_S) == FLAG_N
+    }
+
     /// Returns true if flags S and N are both set: the client wants the server both to make a DNS
     /// entry and to make none, which RFC 4702 §2.1 forbids.
-    #[must_use]
     pub const fn is_contradictory(&self) -> bool {
         self.flags & (FLAG_N | FLAG_S) == FLAG_N | FLAG_S
     }
 
     /// Returns true if flag E is set: the name in option 81 is made of labels (RFC 4702 §2.3.1)
     /// instead of text.
-    #[must_use]
     pub const fn is_in_labels(&self) -> bool {
         self.flags & FLAG_E != 0
     }
 
     /// Returns true if the name in option 81 lacks its end: the final zero, or the final dot of a
     /// text.
-    #[must_use]
     pub fn is_partial(&self) -> bool {
         let end = if self.is_in_labels() { 0 } else { b'.' };
         let last = self.name.len().checked_sub(1).and_then(|at| self.name.range(at, 1)?.u8());

@@ -65,7 +65,6 @@ impl Default for Dhcp4Header {
 impl Dhcp4Header {
     /// Returns the fixed fields of `message`; bytes after the hardware address in `chaddr` become
     /// zero.
-    #[must_use]
     pub fn from_message(message: &Message<'_>) -> Self {
         let mut chaddr = [0; 16];
         let hardware = message.chaddr();

@@ -224,97 +224,83 @@ impl<'a> Message<'a> {
     }
 
     /// Returns the bytes of the whole datagram.
-    #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
         self.octets
     }
 
     /// Returns the operation of the message: [`BOOT_REQUEST`] or [`BOOT_REPLY`].
-    #[must_use]
     #[inline]
     pub fn op(&self) -> u8 {
         self.field::<1>(0)[0]
     }
 
     /// Returns the hardware type of the client's address (1 = Ethernet).
-    #[must_use]
     #[inline]
     pub fn htype(&self) -> u8 {
         self.field::<1>(1)[0]
     }
 
     /// Returns the length of the client's hardware address in bytes, at most 16.
-    #[must_use]
     #[inline]
     pub fn hlen(&self) -> u8 {
         self.field::<1>(2)[0]
     }
 
     /// Returns the number of relay agents that the message has passed.
-    #[must_use]
     #[inline]
     pub fn hops(&self) -> u8 {
         self.field::<1>(3)[0]
     }
 
     /// Returns the transaction identifier, which the client chose.
-    #[must_use]
     #[inline]
     pub fn xid(&self) -> u32 {
         u32::from_be_bytes(self.field(4))
     }
 
     /// Returns the seconds since the client began to get or renew its address.
-    #[must_use]
     #[inline]
     pub fn secs(&self) -> u16 {
         u16::from_be_bytes(self.field(8))
     }
 
     /// Returns the field `flags` of the message; its only defined bit is [`BROADCAST_FLAG`].
-    #[must_use]
     #[inline]
     pub fn flags(&self) -> u16 {
         u16::from_be_bytes(self.field(10))
     }
 
     /// Returns true if the client requests broadcast replies ([`BROADCAST_FLAG`]).
-    #[must_use]
     #[inline]
     pub fn is_broadcast(&self) -> bool {
         self.flags() & BROADCAST_FLAG != 0
     }
 
     /// Returns the address that the client already has and uses; 0.0.0.0 while it has none.
-    #[must_use]
     #[inline]
     pub fn ciaddr(&self) -> Ipv4Addr {
         self.address_at(12)
     }
 
     /// Returns the address that the server leases to the client.
-    #[must_use]
     #[inline]
     pub fn yiaddr(&self) -> Ipv4Addr {
         self.address_at(16)
     }
 
     /// Returns the address of the server from which the client loads its boot file; 0.0.0.0 = none.
-    #[must_use]
     #[inline]
     pub fn siaddr(&self) -> Ipv4Addr {
         self.address_at(20)
     }
 
     /// Returns the address of the first relay agent that forwarded the message; 0.0.0.0 = none.
-    #[must_use]
     #[inline]
     pub fn giaddr(&self) -> Ipv4Addr {
         self.address_at(24)
     }
 
     /// Returns the client's hardware address: `hlen` bytes.
-    #[must_use]
     #[inline]
     pub fn chaddr(&self) -> &'a [u8] {
         let end = CHADDR_AT + usize::from(self.hlen());
@@ -323,7 +309,6 @@ impl<'a> Message<'a> {
 
     /// Returns the server's name, without the zeros after it; empty when the field contains
     /// options.
-    #[must_use]
     #[inline]
     pub fn sname(&self) -> &'a [u8] {
         if self.overload & OVERLOAD_SNAME != 0 { &[] } else { self.text(SNAME) }
@@ -331,7 +316,6 @@ impl<'a> Message<'a> {
 
     /// Returns the boot file's name, without the zeros after it; empty when the field contains
     /// options.
-    #[must_use]
     #[inline]
     pub fn file(&self) -> &'a [u8] {
         if self.overload & OVERLOAD_FILE != 0 { &[] } else { self.text(FILE) }
@@ -344,21 +328,18 @@ impl<'a> Message<'a> {
     }
 
     /// Returns the DHCPv4 message type (option 53); `None` for BOOTP.
-    #[must_use]
     pub const fn message_type(&self) -> Option<MessageType> {
         self.message_type
     }
 
     /// Returns true if the end of the datagram, or of a field used for options, cuts an option off.
     /// That option and any after it count as not sent, as in Kea.
-    #[must_use]
     pub const fn is_cut(&self) -> bool {
         self.is_cut
     }
 
     /// Returns the value of an option, all its pieces joined (RFC 3396). A number, address or truth
     /// value that is repeated counts once.
-    #[must_use]
     #[inline(always)]
     pub fn option(&self, code: u8) -> Option<OptionValue<'a>> {
         if self.has(code) { self.value_of(code) } else { None }
@@ -404,21 +385,18 @@ impl<'a> Message<'a> {
 
     /// Returns all options of the message as code and joined value, in the order of their first
     /// pieces, without PAD, END and an option that is cut off.
-    #[must_use]
     #[inline]
     pub fn options(&self) -> Dhcp4OptionIterator<'a> {
         Dhcp4OptionIterator { instances: self.instances(), message: *self, seen: [0; 4] }
     }
 
     /// Returns all options of the message as sent, with the pieces of a long option separate.
-    #[must_use]
     #[inline]
     pub fn instances(&self) -> Instances<'a> {
         Instances::from(self.octets, OPTIONS_AT, self.overload)
     }
 
     /// Returns the client identifier (option 61), at least two bytes (RFC 2132 §9.14).
-    #[must_use]
     #[inline]
     pub fn client_id(&self) -> Option<OptionValue<'a>> {
         self.option(option::CLIENT_IDENTIFIER)
@@ -426,21 +404,18 @@ impl<'a> Message<'a> {
 
     /// Returns the address that the client requests (option 50). Bytes after the first four are
     /// ignored.
-    #[must_use]
     #[inline]
     pub fn requested_address(&self) -> Option<Ipv4Addr> {
         self.leading::<4>(option::REQUESTED_IP_ADDRESS).map(Ipv4Addr::from)
     }
 
     /// Returns the server identifier (option 54), the address of a server.
-    #[must_use]
     #[inline]
     pub fn server_identifier(&self) -> Option<Ipv4Addr> {
         self.leading::<4>(option::SERVER_IDENTIFIER).map(Ipv4Addr::from)
     }
 
     /// Returns the lease time in seconds (option 51). Bytes after the first four are ignored.
-    #[must_use]
     #[inline]
     pub fn lease_time(&self) -> Option<u32> {
         self.leading(option::IP_ADDRESS_LEASE_TIME).map(u32::from_be_bytes)
@@ -448,42 +423,36 @@ impl<'a> Message<'a> {
 
     /// Returns the length of the longest message that the client accepts, in bytes (option 57).
     /// Bytes after the first two are ignored.
-    #[must_use]
     #[inline]
     pub fn max_message_size(&self) -> Option<u16> {
         self.leading(option::MAXIMUM_DHCP_MESSAGE_SIZE).map(u16::from_be_bytes)
     }
 
     /// Returns the option codes that the client requests (option 55), at least one.
-    #[must_use]
     #[inline]
     pub fn parameter_request_list(&self) -> Option<OptionValue<'a>> {
         self.option(option::PARAMETER_REQUEST_LIST)
     }
 
     /// Returns the vendor class identifier (option 60).
-    #[must_use]
     #[inline]
     pub fn vendor_class(&self) -> Option<OptionValue<'a>> {
         self.option(option::VENDOR_CLASS_IDENTIFIER)
     }
 
     /// Returns the client's host name (option 12).
-    #[must_use]
     #[inline]
     pub fn host_name(&self) -> Option<OptionValue<'a>> {
         self.option(option::HOST_NAME)
     }
 
     /// Returns the client's fully qualified domain name (option 81, RFC 4702).
-    #[must_use]
     #[inline]
     pub fn client_fqdn(&self) -> Option<ClientFqdn<'a>> {
         self.option(option::CLIENT_FQDN).and_then(ClientFqdn::parse)
     }
 
     /// Returns the subnet that the client wants an address from (option 118, RFC 3011).
-    #[must_use]
     #[inline]
     pub fn subnet_selection(&self) -> Option<Ipv4Addr> {
         self.leading::<4>(option::SUBNET_SELECTION).map(Ipv4Addr::from)
@@ -491,7 +460,6 @@ impl<'a> Message<'a> {
 
     /// Returns the relay agent information (option 82, RFC 3046); [`super::relay::SubOptions`]
     /// reads its sub-options.
-    #[must_use]
     #[inline]
     pub fn relay_agent_information(&self) -> Option<OptionValue<'a>> {
         self.option(option::RELAY_AGENT_INFORMATION)

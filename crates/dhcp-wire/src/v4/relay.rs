@@ -9,16 +9,12 @@ use super::OptionValue;
 pub const CIRCUIT_ID: u8 = 1;
 /// DHCPv4 option 82, sub-option 2: remote end of the circuit, at the client (RFC 3046).
 pub const REMOTE_ID: u8 = 2;
-/// DHCPv4 option 82, sub-option 4: DOCSIS device class (RFC 3256).
-pub const DOCSIS_DEVICE_CLASS: u8 = 4;
 /// DHCPv4 option 82, sub-option 5: address in the subnet from which the server leases, instead of
 /// `giaddr` (RFC 3527).
 pub const LINK_SELECTION: u8 = 5;
 /// DHCPv4 option 82, sub-option 6: identifier of the subscriber, independent of the connection (RFC
 /// 3993).
 pub const SUBSCRIBER_ID: u8 = 6;
-/// DHCPv4 option 82, sub-option 7: RADIUS attributes (RFC 4014).
-pub const RADIUS_ATTRIBUTES: u8 = 7;
 /// DHCPv4 option 82, sub-option 8: authentication (RFC 4030).
 pub const AUTHENTICATION: u8 = 8;
 /// DHCPv4 option 82, sub-option 9: information of vendors (RFC 4243).
@@ -30,28 +26,9 @@ pub const FLAGS: u8 = 10;
 pub const SERVER_IDENTIFIER_OVERRIDE: u8 = 11;
 /// DHCPv4 option 82, sub-option 12: identifier of the relay agent (RFC 6925).
 pub const RELAY_ID: u8 = 12;
-/// DHCPv4 option 82, sub-option 13: radio access of a mobile client, type (RFC 7839).
-pub const ACCESS_TECHNOLOGY_TYPE: u8 = 13;
-/// DHCPv4 option 82, sub-option 14: radio access of a mobile client, network (RFC 7839).
-pub const ACCESS_NETWORK_NAME: u8 = 14;
-/// DHCPv4 option 82, sub-option 15: radio access of a mobile client, access point (RFC 7839).
-pub const ACCESS_POINT_NAME: u8 = 15;
-/// DHCPv4 option 82, sub-option 16: radio access of a mobile client, identifier of the access point
-/// (RFC 7839).
-pub const ACCESS_POINT_BSSID: u8 = 16;
-/// DHCPv4 option 82, sub-option 17: radio access of a mobile client, operator's identifier (RFC
-/// 7839).
-pub const OPERATOR_ID: u8 = 17;
-/// DHCPv4 option 82, sub-option 18: radio access of a mobile client, operator's realm (RFC 7839).
-pub const OPERATOR_REALM: u8 = 18;
 /// DHCPv4 option 82, sub-option 19: source port of the relay agent, to which the server sends the
 /// reply (RFC 8357).
 pub const RELAY_SOURCE_PORT: u8 = 19;
-/// DHCPv4 option 82, sub-option 151: virtual subnet (RFC 6607).
-pub const VIRTUAL_SUBNET_SELECTION: u8 = 151;
-/// DHCPv4 option 82, sub-option 152: mark that a server has looked at the virtual subnet (RFC
-/// 6607).
-pub const VIRTUAL_SUBNET_SELECTION_CONTROL: u8 = 152;
 
 /// Iterator over the sub-options in a DHCPv4 option 82, in order, as code and value. It ends early
 /// at a sub-option that is cut off, which [`is_well_formed`] reports.
@@ -63,7 +40,6 @@ pub struct SubOptions<'a> {
 
 impl<'a> SubOptions<'a> {
     /// Returns an iterator over the sub-options in `value`, the value of an option 82.
-    #[must_use]
     pub const fn new(value: OptionValue<'a>) -> Self {
         Self { value, at: 0 }
     }
@@ -87,7 +63,6 @@ impl<'a> Iterator for SubOptions<'a> {
 }
 
 /// Returns true if the value of an option 82 consists of whole sub-options.
-#[must_use]
 pub fn is_well_formed(value: OptionValue<'_>) -> bool {
     let mut subs = SubOptions::new(value);
     while subs.next().is_some() {}
@@ -95,7 +70,6 @@ pub fn is_well_formed(value: OptionValue<'_>) -> bool {
 }
 
 /// Returns the first sub-option of an option 82 that has this code; `None` when there is none.
-#[must_use]
 pub fn sub_option<'a>(value: OptionValue<'a>, code: u8) -> Option<OptionValue<'a>> {
     let Some(mut rest) = value.as_slice() else { return sub_option_of_pieces(value, code) };
     while let &[found, len, ref tail @ ..] = rest {
@@ -115,14 +89,12 @@ fn sub_option_of_pieces<'a>(value: OptionValue<'a>, code: u8) -> Option<OptionVa
 
 /// Returns the address in the subnet from which the server is to lease (sub-option 5 of option 82,
 /// RFC 3527); `None` when it does not have four bytes.
-#[must_use]
 pub fn link_selection(value: OptionValue<'_>) -> Option<Ipv4Addr> {
     sub_option(value, LINK_SELECTION)?.address()
 }
 
 /// Returns the address that the server is to send as server identifier (sub-option 11 of option 82,
 /// RFC 5107); `None` when it does not have four bytes.
-#[must_use]
 pub fn server_identifier_override(value: OptionValue<'_>) -> Option<Ipv4Addr> {
     sub_option(value, SERVER_IDENTIFIER_OVERRIDE)?.address()
 }

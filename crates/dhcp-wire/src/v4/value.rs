@@ -18,7 +18,6 @@ pub struct OptionValue<'a> {
 
 impl<'a> OptionValue<'a> {
     /// Returns the value `octets` in one piece, not part of a message.
-    #[must_use]
     pub const fn from_slice(octets: &'a [u8]) -> Self {
         Self { first: octets, rest: Instances::NONE, code: 0, len: octets.len() }
     }
@@ -33,25 +32,21 @@ impl<'a> OptionValue<'a> {
     }
 
     /// Returns the length of the option's value in bytes, all pieces together.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Returns true if the option's value has no bytes.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Returns the option's value as one slice; `None` when it is in several pieces.
-    #[must_use]
     pub const fn as_slice(&self) -> Option<&'a [u8]> {
         if self.first.len() == self.len { Some(self.first) } else { None }
     }
 
     /// Returns the pieces of the option's value, in order; some may be empty.
-    #[must_use]
     pub const fn fragments(&self) -> Fragments<'a> {
         Fragments { next: Some(self.first), rest: self.rest, code: self.code, left: self.len }
     }
@@ -101,7 +96,6 @@ impl<'a> OptionValue<'a> {
     }
 
     /// Returns the first `N` bytes of the option's value; `None` when there are fewer.
-    #[must_use]
     #[inline]
     pub fn leading<const N: usize>(&self) -> Option<[u8; N]> {
         if let Some(octets) = self.first.first_chunk::<N>() {
@@ -113,28 +107,24 @@ impl<'a> OptionValue<'a> {
     }
 
     /// Returns the option's value as a number; `None` when it is not one byte long.
-    #[must_use]
     #[inline]
     pub fn u8(&self) -> Option<u8> {
         self.exactly::<1>().map(|[octet]| octet)
     }
 
     /// Returns the option's value as a number; `None` when it is not two bytes long.
-    #[must_use]
     #[inline]
     pub fn u16(&self) -> Option<u16> {
         self.exactly().map(u16::from_be_bytes)
     }
 
     /// Returns the option's value as a number; `None` when it is not four bytes long.
-    #[must_use]
     #[inline]
     pub fn u32(&self) -> Option<u32> {
         self.exactly().map(u32::from_be_bytes)
     }
 
     /// Returns the option's value as an IPv4 address; `None` when it is not four bytes long.
-    #[must_use]
     #[inline]
     pub fn address(&self) -> Option<Ipv4Addr> {
         self.exactly::<4>().map(Ipv4Addr::from)

@@ -154,7 +154,6 @@ impl<'b> MessageWriter<'b> {
     }
 
     /// Returns the number of free bytes in the options field, without END and reserved bytes.
-    #[must_use]
     pub const fn free_bytes(&self) -> usize {
         self.buffer.len().saturating_sub(self.len + 1 + self.reserved)
     }
@@ -167,7 +166,6 @@ impl<'b> MessageWriter<'b> {
     }
 
     /// Returns true if an option `code` with a value of `len` bytes still fits.
-    #[must_use]
     pub fn takes(&self, code: u8, len: usize) -> bool {
         let is_whole = !self.is_spilled(code) && encoded_len(len) <= self.free(0);
         let first = match self.spilled {
@@ -307,7 +305,6 @@ impl<'b> MessageWriter<'b> {
 
 /// Returns the number of bytes that an option's value of `len` bytes takes with the code and length
 /// of each piece.
-#[must_use]
 pub const fn encoded_len(len: usize) -> usize {
     len + 2 * if len == 0 { 1 } else { len.div_ceil(PIECE_MAX) }
 }

@@ -54,7 +54,6 @@ pub enum Duid<'a> {
 
 impl<'a> Duid<'a> {
     /// Reads the contents of a DUID, such as [`super::Message::client_id`].
-    #[must_use]
     pub fn parse(octets: &'a [u8]) -> Self {
         Self::known(octets).unwrap_or(Self::Other(octets))
     }
@@ -104,7 +103,6 @@ impl<'a> Duid<'a> {
 
     /// Returns the link-layer address in the DUID, with its hardware type; `None` when the DUID has
     /// none.
-    #[must_use]
     pub const fn link_layer_address(&self) -> Option<(u16, &'a [u8])> {
         match *self {
             Self::LinkLayerTime { hardware_type, address, .. }

@@ -18,27 +18,29 @@ pub struct ClientFqdn<'a> {
 
 impl<'a> ClientFqdn<'a> {
     /// Reads the value of a DHCPv6 option 39; returns `None` when it is empty.
-    #[must_use]
     pub fn parse(value: &'a [u8]) -> Option<Self> {
         value.split_first().map(|(&flags, name)| Self { flags, name })
     }
 
     /// Returns true if flag S is set: the client wants the server to make the DNS entry from name
     /// to address.
-    #[must_use]
     pub const fn requests_entry(&self) -> bool {
         self.flags & FLAG_S != 0
     }
 
+    /// Returns true if the client wants the server to make no DNS entry: flag N is set. As in Kea,
+    /// flag S counts where both are set.
+    pub const fn declines_entries(&self) -> bool {
+        self.flags & (FLAG_N | FLAG_S) == FLAG_N
+    }
+
     /// Returns true if flags S and N are both set: the client wants the server both to make a DNS
     /// entry and to make none, which RFC 4704 §4.1 forbids.
-    #[must_use]
     pub const fn is_contradictory(&self) -> bool {
         self.flags & (FLAG_N | FLAG_S) == FLAG_N | FLAG_S
     }
 
     /// Returns true if the name in option 39 lacks its final zero.
-    #[must_use]
     pub fn is_partial(&self) -> bool {
         self.name.last() != Some(&0)
     }

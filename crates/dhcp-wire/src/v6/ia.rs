@@ -22,7 +22,6 @@ base::named! {
 
 impl IaKind {
     /// Returns the option code of this kind of identity association.
-    #[must_use]
     pub const fn code(self) -> u16 {
         match self {
             Self::Na => option::IA_NA,
@@ -33,7 +32,6 @@ impl IaKind {
 
     /// Returns the kind of identity association whose option has this code; `None` for other
     /// options.
-    #[must_use]
     #[inline]
     pub const fn from_code(code: u16) -> Option<Self> {
         match code {
@@ -63,31 +61,30 @@ pub struct Ia<'a> {
 impl<'a> Ia<'a> {
     /// Reads the value of an IA option; returns `None` when it is too short.
     #[inline]
-    fn read(kind: IaKind, value: &'a [u8]) -> Option<Self> {
+    pub(super) fn read(kind: IaKind, value: &'a [u8]) -> Option<Self> {
         let mut reader = ByteReader::new(value);
         let iaid = reader.u32()?;
         let (t1_s, t2_s) = if kind == IaKind::Ta { (0, 0) } else { (reader.u32()?, reader.u32()?) };
         Some(Self { kind, iaid, t1_s, t2_s, options: Dhcp6OptionIterator::new(reader.rest()) })
     }
 
-    /// Returns the addresses (option 5, IA Address) in the identity association.
-    #[must_use]
+    /// Returns the addresses (option 5, IA Address) in the identity association, in order.
     #[inline]
-    pub const fn addresses(&self) -> Addresses<'a> {
-        Addresses { options: self.options }
+    pub fn addresses(&self) -> impl Iterator<Item = IaAddress<'a>> + Clone + use<'a> {
+        let found = self.options.filter(|&(code, _)| code == option::IAADDR);
+        found.filter_map(|(_, value)| IaAddress::read(value))
     }
 
-    /// Returns the prefixes (option 26, IA Prefix) in the identity association; as in Kea, a prefix
-    /// of more than 128 bits counts as not sent.
-    #[must_use]
+    /// Returns the prefixes (option 26, IA Prefix) in the identity association, in order; as in
+    /// Kea, a prefix of more than 128 bits counts as not sent.
     #[inline]
-    pub const fn prefixes(&self) -> Prefixes<'a> {
-        Prefixes { options: self.options }
+    pub fn prefixes(&self) -> impl Iterator<Item = IaPrefix<'a>> + Clone + use<'a> {
+        let found = self.options.filter(|&(code, _)| code == option::IAPREFIX);
+        found.filter_map(|(_, value)| IaPrefix::read(value))
     }
 
     /// Returns code and text of the identity association's Status Code (option 13); `None` means
     /// success.
-    #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         self.options.status()
     }
@@ -119,7 +116,6 @@ impl<'a> IaAddress<'a> {
     }
 
     /// Returns code and text of the address's Status Code (option 13); `None` means success.
-    #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         self.options.status()
     }
@@ -159,14 +155,12 @@ impl<'a> IaPrefix<'a> {
     }
 
     /// Returns code and text of the prefix's Status Code (option 13); `None` means success.
-    #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         self.options.status()
     }
 
     /// Returns the prefix that is excluded from this one, with its length in bits (option 67, PD
     /// Exclude, RFC 6603 §4.2); `None` if there is no such option or if it is invalid.
-    #[must_use]
     pub fn excluded(&self) -> Option<(Ipv6Addr, u8)> {
         let (&len, subnet) = self.options.get(option::PD_EXCLUDE)?.split_first()?;
         if len <= self.len || len > 128 || subnet.len() != excluded_octets(self.len, len) {
@@ -184,51 +178,4 @@ impl<'a> IaPrefix<'a> {
 /// the delegated and the excluded prefix (RFC 6603 §4.2).
 pub(super) const fn excluded_octets(delegated_len: u8, excluded_len: u8) -> usize {
     (excluded_len - delegated_len).div_ceil(8) as usize
-}
-
-/// Iterator over the identity associations of a DHCPv6 message, in order.
-#[derive(Clone, Debug)]
-pub struct Ias<'a> {
-    pub(super) options: Dhcp6OptionIterator<'a>,
-}
-
-impl<'a> Iterator for Ias<'a> {
-    type Item = Ia<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.options.find_map(|(code, value)| Ia::read(IaKind::from_code(code)?, value))
-    }
-}
-
-/// Iterator over the addresses of an identity association, in order.
-#[derive(Clone, Debug)]
-pub struct Addresses<'a> {
-    options: Dhcp6OptionIterator<'a>,
-}
-
-impl<'a> Iterator for Addresses<'a> {
-    type Item = IaAddress<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut found = self.options.by_ref().filter(|&(code, _)| code == option::IAADDR);
-        found.find_map(|(_, value)| IaAddress::read(value))
-    }
-}
-
-/// Iterator over the prefixes of an identity association, in order.
-#[derive(Clone, Debug)]
-pub struct Prefixes<'a> {
-    options: Dhcp6OptionIterator<'a>,
-}
-
-impl<'a> Iterator for Prefixes<'a> {
-    type Item = IaPrefix<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut found = self.options.by_ref().filter(|&(code, _)| code == option::IAPREFIX);
-        found.find_map(|(_, value)| IaPrefix::read(value))
-    }
 }

@@ -4,7 +4,7 @@ use super::layout::{MESSAGE_LEN, MESSAGE_MAX};
 use super::rules::{OTHER_SLOT, OptionCheckRule, OptionTreatment, SLOTS, check};
 use super::walk::CountedOptions;
 use super::{
-    ClientFqdn, Dhcp6OptionIterator, IaKind, Ias, Malformed, MessageType, OPTIONS_MAX, Tuples,
+    ClientFqdn, Dhcp6OptionIterator, Ia, IaKind, Malformed, MessageType, OPTIONS_MAX, Tuples,
     option,
 };
 use crate::OptionParsing;
@@ -87,20 +87,17 @@ impl<'a> Message<'a> {
     }
 
     /// Returns the bytes of the whole message.
-    #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
         self.octets
     }
 
     /// Returns the DHCPv6 message type; never RELAY-FORW or RELAY-REPL.
-    #[must_use]
     pub const fn message_type(&self) -> MessageType {
         self.message_type
     }
 
     /// Returns the 24-bit transaction identifier of the message. In DHCPV4-QUERY and
     /// DHCPV4-RESPONSE these bits are flags (RFC 7341 §6).
-    #[must_use]
     #[inline]
     pub fn transaction_id(&self) -> u32 {
         let first = self.octets.first_chunk::<MESSAGE_LEN>().copied().unwrap_or_default();
@@ -109,13 +106,11 @@ impl<'a> Message<'a> {
 
     /// Returns true if the end of the message cuts an option off. That option counts as not sent,
     /// as in Kea.
-    #[must_use]
     pub const fn is_cut(&self) -> bool {
         self.is_cut
     }
 
     /// Returns all options of the message, in order.
-    #[must_use]
     #[inline]
     pub fn options(&self) -> Dhcp6OptionIterator<'a> {
         self.options_from(MESSAGE_LEN)
@@ -128,7 +123,6 @@ impl<'a> Message<'a> {
 
     /// Returns the value of the message's first option with this code; `None` when it does not
     /// occur.
-    #[must_use]
     #[inline]
     pub fn option(&self, code: u16) -> Option<&'a [u8]> {
         let slot = usize::from(OptionCheckRule::strict(code).slot);
@@ -142,7 +136,6 @@ impl<'a> Message<'a> {
     }
 
     /// Returns true if the option `code` occurs more than once in the message.
-    #[must_use]
     pub fn repeats(&self, code: u16) -> bool {
         let slot = usize::from(OptionCheckRule::strict(code).slot);
         if slot == OTHER_SLOT {
@@ -152,29 +145,26 @@ impl<'a> Message<'a> {
     }
 
     /// Returns the client's DUID (option 1), 3 to 130 bytes; [`super::duid`] reads it.
-    #[must_use]
     #[inline]
     pub fn client_id(&self) -> Option<&'a [u8]> {
         self.option(option::CLIENTID)
     }
 
     /// Returns the server's DUID (option 2), 3 to 130 bytes.
-    #[must_use]
     #[inline]
     pub fn server_id(&self) -> Option<&'a [u8]> {
         self.option(option::SERVERID)
     }
 
     /// Returns the identity associations of the message, in order.
-    #[must_use]
     #[inline]
-    pub fn ias(&self) -> Ias<'a> {
-        Ias { options: self.options_from(usize::from(self.ias_at)) }
+    pub fn ias(&self) -> impl Iterator<Item = Ia<'a>> + Clone + use<'a> {
+        let options = self.options_from(usize::from(self.ias_at));
+        options.filter_map(|(code, value)| Ia::read(IaKind::from_code(code)?, value))
     }
 
     /// Returns true if the message has Rapid Commit (option 14, RFC 9915 §21.14): it requests an
     /// exchange of two messages, or is the reply in one.
-    #[must_use]
     #[inline]
     pub fn has_rapid_commit(&self) -> bool {
         self.option(option::RAPID_COMMIT).is_some()
@@ -190,7 +180,6 @@ impl<'a> Message<'a> {
 
     /// Returns true if the Option Request option (option 6, RFC 9915 §21.7) lists the option
     /// `code`.
-    #[must_use]
     #[inline]
     pub fn requests(&self, code: u16) -> bool {
         self.requested_options().any(|requested| requested == code)
@@ -198,7 +187,6 @@ impl<'a> Message<'a> {
 
     /// Returns the hundredths of a second since the client began its exchange (option 8, Elapsed
     /// Time, RFC 9915 §21.9); 65535 means that time or longer.
-    #[must_use]
     #[inline]
     pub fn elapsed_time(&self) -> Option<u16> {
         self.option(option::ELAPSED_TIME)?.first_chunk().copied().map(u16::from_be_bytes)
@@ -206,7 +194,6 @@ impl<'a> Message<'a> {
 
     /// Returns enterprise number and data of the first Vendor Class option (option 16, RFC 9915
     /// §21.16); `None` without one.
-    #[must_use]
     pub fn vendor_class(&self) -> Option<(u32, Tuples<'a>)> {
         let (number, data) = self.option(option::VENDOR_CLASS)?.split_first_chunk()?;
         Some((u32::from_be_bytes(*number), Tuples::to_the_end(data)))
@@ -214,20 +201,17 @@ impl<'a> Message<'a> {
 
     /// Returns the user classes of the client (option 15, RFC 9915 §21.15); `None` without the
     /// option.
-    #[must_use]
     pub fn user_class(&self) -> Option<Tuples<'a>> {
         self.option(option::USER_CLASS).map(Tuples::new)
     }
 
     /// Returns the client's fully qualified domain name (option 39, RFC 4704).
-    #[must_use]
     pub fn client_fqdn(&self) -> Option<ClientFqdn<'a>> {
         self.option(option::CLIENT_FQDN).and_then(ClientFqdn::parse)
     }
 
     /// Returns code and text of the Status Code (option 13) of the message itself; `None` means
     /// success.
-    #[must_use]
     pub fn status(&self) -> Option<(u16, &'a [u8])> {
         let (code, text) = self.option(option::STATUS_CODE)?.split_first_chunk()?;
         Some((u16::from_be_bytes(*code), text))

@@ -23,7 +23,7 @@ mod walk;
 mod writer;
 
 pub use fqdn::ClientFqdn;
-pub use ia::{Addresses, Ia, IaAddress, IaKind, IaPrefix, Ias, Prefixes};
+pub use ia::{Ia, IaAddress, IaKind, IaPrefix};
 pub use malformed::Malformed;
 pub use message::Message;
 pub use message_type::MessageType;

@@ -67,13 +67,11 @@ impl<'a> Packet<'a> {
     }
 
     /// Returns the bytes of the whole datagram.
-    #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
         self.octets
     }
 
     /// Returns the client's or server's message inside of all relay levels.
-    #[must_use]
     #[inline]
     pub const fn message(&self) -> Message<'a> {
         self.message
@@ -81,14 +79,12 @@ impl<'a> Packet<'a> {
 
     /// Returns the number of relay levels (RELAY-FORW or RELAY-REPL) around the message, at most
     /// [`RELAYS_MAX`].
-    #[must_use]
     #[inline]
     pub const fn relay_count(&self) -> usize {
         self.relay_count as usize
     }
 
     /// Returns the type of all relay levels, RELAY-FORW or RELAY-REPL; `None` without any level.
-    #[must_use]
     #[inline]
     pub const fn relay_type(&self) -> Option<MessageType> {
         self.relay_type
@@ -100,7 +96,6 @@ impl<'a> Packet<'a> {
     /// # Panics
     ///
     /// Panics when `index` is not below [`Packet::relay_count`].
-    #[must_use]
     #[inline]
     pub fn relay(&self, index: usize) -> Relay<'a> {
         let start = usize::from(self.levels[..self.relay_count()][index]);
@@ -180,21 +175,18 @@ impl<'a> Relay<'a> {
 
     /// Returns the relay agent's name of its interface towards the client (option 18); `None`
     /// without one.
-    #[must_use]
     pub fn interface_id(&self) -> Option<&'a [u8]> {
         self.options.get(option::INTERFACE_ID)
     }
 
     /// Returns enterprise number and identifier of the client's end of the circuit (option 37, RFC
     /// 4649).
-    #[must_use]
     pub fn remote_id(&self) -> Option<(u32, &'a [u8])> {
         let (number, id) = self.options.get(option::REMOTE_ID)?.split_first_chunk()?;
         Some((u32::from_be_bytes(*number), id))
     }
 
     /// Returns hardware type and link-layer address of the client (option 79, RFC 6939).
-    #[must_use]
     pub fn client_link_layer_address(&self) -> Option<(u16, &'a [u8])> {
         let (kind, address) =
             self.options.get(option::CLIENT_LINKLAYER_ADDR)?.split_first_chunk()?;
@@ -203,13 +195,11 @@ impl<'a> Relay<'a> {
 
     /// Returns the UDP port of the relay agent to which the reply goes, when it is not 547 (option
     /// 135, RFC 8357): `Some(0)` means the port that the packet came from.
-    #[must_use]
     pub fn relay_port(&self) -> Option<u16> {
         self.options.get(option::RELAY_PORT)?.first_chunk().copied().map(u16::from_be_bytes)
     }
 
     /// Returns the options that the relay agent supplies for the client (option 66, RFC 6422).
-    #[must_use]
     pub fn supplied_options(&self) -> Dhcp6OptionIterator<'a> {
         Dhcp6OptionIterator::new(self.options.get(option::RSOO).unwrap_or_default())
     }

@@ -23,14 +23,12 @@ pub struct RelayWriter<'b> {
 impl<'b> RelayWriter<'b> {
     /// Begins in `buffer` a DHCPv6 packet from a relay agent to a server: its relay levels are
     /// RELAY-FORW.
-    #[must_use]
     pub fn forward(buffer: &'b mut [u8]) -> Self {
         Self::begin(buffer, MessageType::RelayForw)
     }
 
     /// Begins in `buffer` a DHCPv6 packet from a server to a relay agent: its relay levels are
     /// RELAY-REPL.
-    #[must_use]
     pub fn reply(buffer: &'b mut [u8]) -> Self {
         Self::begin(buffer, MessageType::RelayRepl)
     }
@@ -43,7 +41,6 @@ impl<'b> RelayWriter<'b> {
 
     /// Begins in `buffer` the relay levels of a reply to `packet` (RFC 9915 §19.3): hop count, link
     /// and peer address of every level, its Interface-Id and Relay Source Port (RFC 8357 §5.2).
-    #[must_use]
     pub fn reply_to(buffer: &'b mut [u8], packet: &Packet<'_>) -> Self {
         packet.relays().fold(Self::reply(buffer), |levels, relay| {
             let mut levels = levels.level(relay.hop_count, relay.link_address, relay.peer_address);

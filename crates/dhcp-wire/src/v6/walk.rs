@@ -13,19 +13,16 @@ pub struct Dhcp6OptionIterator<'a> {
 impl<'a> Dhcp6OptionIterator<'a> {
     /// Returns an iterator over the DHCPv6 options in `octets`, which begin with the first option's
     /// code: such as the value of an option that contains others.
-    #[must_use]
     pub const fn new(octets: &'a [u8]) -> Self {
         Self { rest: octets }
     }
 
     /// Returns the bytes of the options that the iterator has not returned yet.
-    #[must_use]
     pub const fn octets(&self) -> &'a [u8] {
         self.rest
     }
 
     /// Returns the value of the first option with this code; `None` when there is none.
-    #[must_use]
     #[inline]
     pub fn get(self, code: u16) -> Option<&'a [u8]> {
         self.all(code).next()
@@ -39,7 +36,6 @@ impl<'a> Dhcp6OptionIterator<'a> {
 
     /// Returns code and text of the Status Code option (option 13) among these options; `None` when
     /// there is none.
-    #[must_use]
     pub fn status(self) -> Option<(u16, &'a [u8])> {
         let (code, text) = self.get(super::option::STATUS_CODE)?.split_first_chunk()?;
         Some((u16::from_be_bytes(*code), text))
@@ -69,20 +65,17 @@ pub struct Tuples<'a> {
 
 impl<'a> Tuples<'a> {
     /// Returns an iterator over the pieces of data in `octets`.
-    #[must_use]
     pub const fn new(octets: &'a [u8]) -> Self {
         Self { rest: octets, is_to_the_end: false }
     }
 
     /// Returns an iterator over the pieces of data in `octets`, where the last one extends to the
     /// end when its length exceeds the remaining bytes.
-    #[must_use]
     pub const fn to_the_end(octets: &'a [u8]) -> Self {
         Self { rest: octets, is_to_the_end: true }
     }
 
     /// Returns true after the last piece of data, unless it is cut off.
-    #[must_use]
     pub const fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }

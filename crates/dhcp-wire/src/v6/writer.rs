@@ -29,14 +29,12 @@ pub struct Mark {
 impl<'b> MessageWriter<'b> {
     /// Creates a writer and begins a DHCPv6 message in `buffer`, from its 24-bit transaction
     /// identifier on.
-    #[must_use]
     pub fn new(buffer: &'b mut [u8], message_type: MessageType, transaction_id: u32) -> Self {
         RelayWriter::reply(buffer).message(message_type, transaction_id)
     }
 
     /// Creates a writer and begins in `buffer` a reply to `packet` with its transaction identifier,
     /// in a RELAY-REPL for each RELAY-FORW of the packet ([`RelayWriter::reply_to`]).
-    #[must_use]
     pub fn reply_to(buffer: &'b mut [u8], packet: &Packet<'_>, message_type: MessageType) -> Self {
         let transaction_id = packet.message().transaction_id();
         RelayWriter::reply_to(buffer, packet).message(message_type, transaction_id)
@@ -181,19 +179,16 @@ impl<'b> MessageWriter<'b> {
     }
 
     /// Returns the number of bytes written so far, relay levels included.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.levels.writer.len()
     }
 
     /// Returns false: a packet being written has a message type at least.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.levels.writer.is_empty()
     }
 
     /// Returns the number of bytes that still fit into the buffer.
-    #[must_use]
     pub const fn free_bytes(&self) -> usize {
         self.levels.writer.room()
     }

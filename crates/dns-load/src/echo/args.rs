@@ -3,16 +3,16 @@
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
+use base::ToolError;
 use base::time::NS_PER_MS;
 use dns_wire::Rcode;
 use netio::responder::BATCH_MAX;
 use netio::signal::Signals;
-use netio::stdout;
+use netio::{NetError, stderr, stdout};
 
 use super::capacity::Capacity;
 use super::faults::{EchoFaults, QueryShare, with_share};
 use super::{EchoReport, EchoResponder, EchoSettings, FrameResponder};
-use crate::failed;
 
 /// Flags of `godwit dns echo`.
 #[derive(Debug, clap::Args)]
@@ -129,35 +129,31 @@ impl DnsEchoArgs {
             && (self.listen.ip().is_unspecified() || self.listen.port() == 0)
         {
             let message = "--interface answers for one address and port: name them with --listen";
-            return failed(message, 2);
+            return stderr::exit_code(Err(ToolError::usage(message)));
         }
-        match self.try_run().and_then(|report| self.print(&report)) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(message) => failed(&message, 1),
-        }
+        let done = self.try_run().and_then(|report| self.print(&report));
+        stderr::exit_code_with_errors(done.map(|()| ExitCode::SUCCESS).map_err(ToolError::from))
     }
 
-    fn try_run(&self) -> Result<EchoReport, String> {
-        let signals = Signals::install()
-            .map_err(|error| format!("cannot install signal handlers: {error}"))?;
+    fn try_run(&self) -> Result<EchoReport, NetError> {
+        let signals = Signals::for_command()?;
         if let Some(name) = &self.interface {
-            let responder =
-                FrameResponder::open(self.settings(), name).map_err(|error| error.to_string())?;
-            netio::stderr::print_line(format_args!("dns echo: answering on {}", self.listen));
-            return responder.run(signals.stop()).map_err(|error| error.to_string());
+            let responder = FrameResponder::open(self.settings(), name)?;
+            stderr::print_line(format_args!("dns echo: answering on {}", self.listen));
+            return responder.run(signals.stop());
         }
-        let responder = EchoResponder::open(self.settings()).map_err(|error| error.to_string())?;
-        netio::stderr::print_line(format_args!("dns echo: answering on {}", responder.address()));
-        responder.run(signals.stop()).map_err(|error| error.to_string())
+        let responder = EchoResponder::open(self.settings())?;
+        stderr::print_line(format_args!("dns echo: answering on {}", responder.address()));
+        responder.run(signals.stop())
     }
 
-    fn print(&self, report: &EchoReport) -> Result<(), String> {
+    fn print(&self, report: &EchoReport) -> Result<(), NetError> {
         let text = if self.json {
             serde_json::to_string(report).expect("a report is plain data") + "\n"
         } else {
             report.to_string()
         };
-        stdout::print(&text).map_err(|error| format!("cannot write to standard output: {error}"))
+        stdout::print(&text)
     }
 }
 

@@ -36,7 +36,6 @@ pub struct CapacityBucket {
 
 impl CapacityBucket {
     /// Creates a bucket of this capacity with its token and no waiting query.
-    #[must_use]
     pub fn new(capacity: Capacity) -> Self {
         let interval_ps = NS_PER_S as f64 * PS_PER_NS as f64 / capacity.per_s;
         Self { interval_ps: (interval_ps as u128).max(1), queue: capacity.queue.into(), free_ps: 0 }

@@ -66,7 +66,6 @@ pub struct EchoSettings {
 impl EchoSettings {
     /// Returns the settings of a responder with one thread that answers at `listen`, everything
     /// once and correctly.
-    #[must_use]
     pub fn at(listen: SocketAddr) -> Self {
         Self {
             listen,
@@ -130,7 +129,6 @@ impl EchoResponder {
     }
 
     /// Returns the address and port of the responder.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }

@@ -49,26 +49,9 @@ pub struct EchoReport {
     pub faults: BTreeMap<&'static str, String>,
     /// Number of datagrams received at the sockets, and of messages over TCP.
     pub received: u64,
-    /// Number of received messages that are no queries: shorter than a header, or with QR set.
-    pub not_queries: u64,
-    /// Number of queries dropped on purpose.
-    pub dropped: u64,
-    /// Number of queries dropped on purpose because too many were waiting.
-    pub overloaded: u64,
-    /// Number of queries that were answered.
-    pub answered: u64,
-    /// Number of queries that were answered a second time.
-    pub duplicated: u64,
-    /// Number of queries whose answers the responder delayed on purpose.
-    pub delayed: u64,
-    /// Number of answers with the configured response code.
-    pub rcode_set: u64,
-    /// Number of answers that were truncated on purpose.
-    pub truncated: u64,
-    /// Number of answers to another question than that of the query.
-    pub wrong: u64,
-    /// Number of answers without their last byte.
-    pub malformed: u64,
+    /// Counts of the messages by what the responder did with them.
+    #[serde(flatten)]
+    pub counts: EchoCounts,
     /// Number of answers that the kernel accepted for sending.
     pub sent: u64,
     /// Number of answers that the kernel refused, or whose connection had ended.
@@ -103,16 +86,7 @@ impl EchoReport {
             seed: settings.seed,
             faults: faults(settings),
             received: 0,
-            not_queries: 0,
-            dropped: 0,
-            overloaded: 0,
-            answered: 0,
-            duplicated: 0,
-            delayed: 0,
-            rcode_set: 0,
-            truncated: 0,
-            wrong: 0,
-            malformed: 0,
+            counts: EchoCounts::default(),
             sent: 0,
             refused: 0,
             overflowed: 0,
@@ -128,16 +102,7 @@ impl EchoReport {
         let (socket, echo) = (result.socket, result.echo);
         self.received += socket.received;
         self.batches += socket.batches;
-        self.not_queries += echo.not_queries;
-        self.dropped += echo.dropped;
-        self.overloaded += echo.overloaded;
-        self.answered += echo.answered;
-        self.duplicated += echo.duplicated;
-        self.delayed += echo.delayed;
-        self.rcode_set += echo.rcode_set;
-        self.truncated += echo.truncated;
-        self.wrong += echo.wrong;
-        self.malformed += echo.malformed;
+        self.counts.merge(&echo);
         self.sent += socket.sends.sent;
         self.refused += socket.sends.refused;
         self.overflowed += echo.overflowed;
@@ -170,14 +135,15 @@ fn faults(settings: &EchoSettings) -> BTreeMap<&'static str, String> {
 
 impl fmt::Display for EchoReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = &self.counts;
         writeln!(
             f,
             "queries    received {}, answered {}, dropped {} (overload {}), no queries {}, too long {}",
             self.received,
-            self.answered,
-            self.dropped,
-            self.overloaded,
-            self.not_queries,
+            counts.answered,
+            counts.dropped,
+            counts.overloaded,
+            counts.not_queries,
             self.too_long
         )?;
         writeln!(
@@ -186,12 +152,12 @@ impl fmt::Display for EchoReport {
              wrong {}, cut short {}",
             self.sent,
             self.refused,
-            self.duplicated,
-            self.delayed,
-            self.rcode_set,
-            self.truncated,
-            self.wrong,
-            self.malformed
+            counts.duplicated,
+            counts.delayed,
+            counts.rcode_set,
+            counts.truncated,
+            counts.wrong,
+            counts.malformed
         )?;
         writeln!(
             f,

@@ -8,6 +8,7 @@ use dns_wire::header::HEADER_BYTES;
 use dns_wire::{DnsHeader, DnsMessage, Flags};
 use netio::InboundDatagram;
 use netio::responder::{REPLY_BYTES_MAX, ReplyBatch, Respond};
+use serde::Serialize;
 
 use super::capacity::CapacityBucket;
 use super::faults::{EchoFaults, QueryShare};
@@ -15,32 +16,35 @@ use super::faults::{EchoFaults, QueryShare};
 /// Largest number of answers that a responder thread holds back at a time.
 const DELAYED_MAX: usize = 1 << 20;
 
-/// Counts of the messages that one responder thread received. Each message is one of `dropped`,
-/// `not_queries` and `answered`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EchoCounts {
-    /// Number of messages shorter than a header, or with QR set; not answered.
-    pub not_queries: u64,
-    /// Number of queries dropped on purpose.
-    pub dropped: u64,
-    /// Number of queries in `dropped` that came when too many queries were waiting.
-    pub overloaded: u64,
-    /// Number of queries answered at least once, at once or later.
-    pub answered: u64,
-    /// Number of queries answered a second time.
-    pub duplicated: u64,
-    /// Number of queries in `answered` whose answers the responder delayed on purpose.
-    pub delayed: u64,
-    /// Number of queries in `answered` with the configured response code.
-    pub rcode_set: u64,
-    /// Number of queries in `answered` with a truncated answer.
-    pub truncated: u64,
-    /// Number of queries in `answered` with an answer to another question.
-    pub wrong: u64,
-    /// Number of queries in `answered` with an answer without its last byte.
-    pub malformed: u64,
-    /// Number of delayed answers given up because too many waited to be sent.
-    pub overflowed: u64,
+base::counts! {
+    /// Counts of the messages that one responder thread received. Each message is one of `dropped`,
+    /// `not_queries` and `answered`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+    pub struct EchoCounts {
+        /// Number of messages shorter than a header, or with QR set; not answered.
+        pub not_queries: u64,
+        /// Number of queries dropped on purpose.
+        pub dropped: u64,
+        /// Number of queries in `dropped` that came when too many queries were waiting.
+        pub overloaded: u64,
+        /// Number of queries answered at least once, at once or later.
+        pub answered: u64,
+        /// Number of queries answered a second time.
+        pub duplicated: u64,
+        /// Number of queries in `answered` whose answers the responder delayed on purpose.
+        pub delayed: u64,
+        /// Number of queries in `answered` with the configured response code.
+        pub rcode_set: u64,
+        /// Number of queries in `answered` with a truncated answer.
+        pub truncated: u64,
+        /// Number of queries in `answered` with an answer to another question.
+        pub wrong: u64,
+        /// Number of queries in `answered` with an answer without its last byte.
+        pub malformed: u64,
+        /// Number of delayed answers given up because too many waited to be sent.
+        #[serde(skip)]
+        pub overflowed: u64,
+    }
 }
 
 /// Output of the responder's answers: a batch of datagrams, or connections.
@@ -78,7 +82,6 @@ pub struct EchoWorker {
 
 impl EchoWorker {
     /// Creates the responder of one thread with `faults` drawn from `random`.
-    #[must_use]
     pub fn new(faults: EchoFaults, random: Random) -> Self {
         Self {
             faults,
@@ -100,13 +103,11 @@ impl EchoWorker {
     }
 
     /// Returns the counts of the thread's queries so far.
-    #[must_use]
     pub const fn counts(&self) -> EchoCounts {
         self.counts
     }
 
     /// Returns the number of delayed answers that wait in the thread now.
-    #[must_use]
     pub fn delayed_count(&self) -> u64 {
         self.delayed_answers.len() as u64
     }

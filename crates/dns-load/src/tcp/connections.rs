@@ -56,14 +56,12 @@ impl OpeningLatency {
     }
 
     /// Returns the mean time that a connection took to open, in nanoseconds; 0 without any.
-    #[must_use]
     pub fn mean_ns(&self) -> u64 {
         self.sum_ns.checked_div(self.count).unwrap_or(0)
     }
 
     /// Returns the standard deviation of the times that connections took to open, in nanoseconds; 0
     /// below two connections.
-    #[must_use]
     pub fn deviation_ns(&self) -> f64 {
         let (count, sum) = (self.count as f64, self.sum_ns as f64);
         if self.count < 2 {
@@ -73,51 +71,37 @@ impl OpeningLatency {
     }
 }
 
-/// Counts of the TCP connections of a thread, or of a run, and of their DNS messages. Messages are
-/// those with a length before them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct ConnectionCounts {
-    /// Number of connections that were opened, including the first for each port.
-    pub opened: u64,
-    /// Number of opened connections that replaced one that had ended.
-    pub reopened: u64,
-    /// Number of attempts to open a connection that failed.
-    pub failed: u64,
-    /// Number of connections that ended, by the server or by an error, while the run went on.
-    pub ended: u64,
-    /// Number of connections that were closed because they had carried as many queries as each may.
-    pub retired: u64,
-    /// Number of queries that the kernel accepted whole.
-    pub sent: u64,
-    /// Number of queries that the kernel did not accept whole, because the connection could not be
-    /// opened, ended, or accepted no more. These queries are lost.
-    pub unsent: u64,
-    /// Number of messages received over the connections.
-    pub received: u64,
-    /// Number of queries without an answer when their connection ended or could not be opened,
-    /// including those of `unsent` and those given up before. These queries are lost.
-    pub cut_off: u64,
-    /// Number of writes to connections that found the socket's send buffer full.
-    pub stalls: u64,
-    /// Time that the opened connections took to open.
-    #[serde(skip)]
-    pub latency: OpeningLatency,
-}
-
-impl ConnectionCounts {
-    /// Adds the connection counts of another thread.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.opened += other.opened;
-        self.reopened += other.reopened;
-        self.failed += other.failed;
-        self.ended += other.ended;
-        self.retired += other.retired;
-        self.sent += other.sent;
-        self.unsent += other.unsent;
-        self.received += other.received;
-        self.cut_off += other.cut_off;
-        self.stalls += other.stalls;
-        self.latency.merge(&other.latency);
+base::counts! {
+    /// Counts of the TCP connections of a thread, or of a run, and of their DNS messages. Messages
+    /// are those with a length before them.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+    pub struct ConnectionCounts {
+        /// Number of connections that were opened, including the first for each port.
+        pub opened: u64,
+        /// Number of opened connections that replaced one that had ended.
+        pub reopened: u64,
+        /// Number of attempts to open a connection that failed.
+        pub failed: u64,
+        /// Number of connections that ended, by the server or by an error, while the run went on.
+        pub ended: u64,
+        /// Number of connections that were closed because they had carried as many queries as each
+        /// may.
+        pub retired: u64,
+        /// Number of queries that the kernel accepted whole.
+        pub sent: u64,
+        /// Number of queries that the kernel did not accept whole, because the connection could not
+        /// be opened, ended, or accepted no more. These queries are lost.
+        pub unsent: u64,
+        /// Number of messages received over the connections.
+        pub received: u64,
+        /// Number of queries without an answer when their connection ended or could not be opened,
+        /// including those of `unsent` and those given up before. These queries are lost.
+        pub cut_off: u64,
+        /// Number of writes to connections that found the socket's send buffer full.
+        pub stalls: u64,
+        /// Time that the opened connections took to open.
+        #[serde(skip)]
+        pub latency: OpeningLatency,
     }
 }
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use netio::stdout;
+use base::{ToolError, ToolResult};
+use netio::{stderr, stdout};
 
 use super::{Zone, ZoneSize};
-use crate::failed;
 
 /// Flags of `godwit dns zone`.
 #[derive(Debug, clap::Args)]
@@ -31,13 +31,10 @@ pub struct DnsZoneArgs {
 impl DnsZoneArgs {
     /// Writes the files of the zone, prints a summary of them and returns the exit code.
     pub(crate) fn run(&self) -> ExitCode {
-        match self.try_run() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(message) => failed(&message, 1),
-        }
+        stderr::exit_code_with_errors(self.try_run().map(|()| ExitCode::SUCCESS))
     }
 
-    fn try_run(&self) -> Result<(), String> {
+    fn try_run(&self) -> ToolResult<()> {
         let zone = Zone::new(self.size.with_seed(self.seed));
         let summary = format!(
             "{} names, {} records, {} queries\n",
@@ -45,13 +42,12 @@ impl DnsZoneArgs {
             zone.records(),
             zone.queries.len()
         );
-        let printed = if self.out.as_os_str() == "-" {
-            stdout::print(&zone.master_file())
+        if self.out.as_os_str() == "-" {
+            stdout::print(&zone.master_file())?;
         } else {
             write(&self.out, &zone.master_file())?;
-            stdout::print(&summary)
-        };
-        printed.map_err(|error| format!("cannot write to standard output: {error}"))?;
+            stdout::print(&summary)?;
+        }
         if let Some(path) = &self.queries {
             write(path, &zone.query_file())?;
         }
@@ -62,6 +58,6 @@ impl DnsZoneArgs {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+fn write(path: &Path, text: &str) -> ToolResult<()> {
+    fs::write(path, text).map_err(ToolError::cannot("write", path.display()))
 }

@@ -134,7 +134,6 @@ impl Zone {
     /// # Panics
     ///
     /// Panics unless the zone has 1 to [`NAMES_MAX`] names.
-    #[must_use]
     pub fn new(like: ZoneLike) -> Self {
         assert!((1..=NAMES_MAX).contains(&like.names), "{} names", like.names);
         let owners = draw::owners(&like);
@@ -174,7 +173,6 @@ impl Zone {
 
     /// Returns the queries for the zone, each with the settings of `query`, and their expected
     /// answers.
-    #[must_use]
     pub fn workload(&self, query: Query<'_>) -> QueryWorkload {
         let mut workload = QueryWorkload::default();
         for &zone_query in &self.queries {

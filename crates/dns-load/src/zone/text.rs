@@ -10,7 +10,6 @@ pub(super) const APEX_RECORDS: usize = 5;
 
 impl Zone {
     /// Returns the zone as a master file (RFC 1035 section 5), names relative to its `$ORIGIN`.
-    #[must_use]
     pub fn master_file(&self) -> String {
         let like = &self.like;
         let mut text = format!(
@@ -41,7 +40,6 @@ impl Zone {
     }
 
     /// Returns the queries for the zone in dnsperf's format, a name and a type on each line.
-    #[must_use]
     pub fn query_file(&self) -> String {
         let lines = self
             .queries
@@ -53,7 +51,6 @@ impl Zone {
     /// Returns the expected answer to each query for the zone, a line each as in the file of
     /// queries: name, type, response code and number of records, then each record's name, type and
     /// data, separated by tabs.
-    #[must_use]
     pub fn expected_file(&self) -> String {
         let mut text = String::new();
         for &query in &self.queries {

@@ -8,7 +8,7 @@ use lab::compare::{CompareSettings, GateSettings, margin_percent, table, verdict
 use lab::stored;
 use measure::compare::GateVerdict;
 
-use super::{print, print_json, print_line};
+use super::{page_line, print_result};
 
 /// Compare two stored runs, with confidence intervals; refuses when they are not comparable.
 ///
@@ -61,17 +61,9 @@ pub(crate) fn run(args: &LabCompareArgs) -> Result<ExitCode, LabError> {
     let settings = CompareSettings { a, b, force: args.force, html: args.html.clone(), gate };
     let compared = lab::compare::run(&settings)?;
     let comparison = &compared.comparison;
-    if args.json {
-        print_json(comparison)?;
-    } else {
-        print(&table(comparison))?;
-        if let Some(gate) = &comparison.gate {
-            print(&verdict(gate))?;
-        }
-        if let Some(page) = &compared.page {
-            print_line(&format!("page: {}", page.display()))?;
-        }
-    }
+    let gate = comparison.gate.as_ref().map(verdict).unwrap_or_default();
+    let page = compared.page.as_ref().map(|page| page_line("page", page)).unwrap_or_default();
+    print_result(args.json, comparison, &(table(comparison) + &gate + &page))?;
     for reason in &comparison.reasons {
         netio::stderr::print_line(format_args!("not comparable because {}", reason.words));
     }

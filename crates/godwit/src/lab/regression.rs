@@ -12,7 +12,7 @@ use measure::regression::{RegressionClock, RegressionPlan};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{LabRunArgs, exit_code, own_program, print, print_json, print_line};
+use super::{LabRunArgs, exit_code, own_program, page_line, print_result};
 use crate::signals;
 
 /// Value of the field `schema` in the `run.json` of a DCCP regression.
@@ -39,7 +39,7 @@ struct RegressionRecord<'a> {
 pub(super) fn run(args: &LabRunArgs, plan: &RegressionPlan) -> Result<ExitCode, LabError> {
     refuse_flags(args)?;
     let (_, command_line) = own_program()?;
-    let stop = signals::stop_flag().map_err(LabError::Failed)?;
+    let stop = signals::stop_flag()?;
     let folder = ResultFolder::choose(&args.results, &plan.name)?;
     let mut progress = ProgressWriter::new();
     let whole_s = plan.forecast_s(args.quick, args.runs);
@@ -82,12 +82,7 @@ pub(super) fn run(args: &LabRunArgs, plan: &RegressionPlan) -> Result<ExitCode, 
     };
     let page = table.page(&facts(&record), &warnings);
     let report = folder.write(&record, &page)?;
-    if args.json {
-        print_json(&record)?;
-    } else {
-        print(&table.text())?;
-        print_line(&format!("report: {}", report.display()))?;
-    }
+    print_result(args.json, &record, &(table.text() + &page_line("report", &report)))?;
     Ok(exit_code(table.is_interrupted, &shortfalls))
 }
 

@@ -26,7 +26,7 @@ pub(super) struct LabServeArgs {
 }
 
 pub(super) fn run(args: &LabServeArgs) -> Result<ExitCode, LabError> {
-    let stop = signals::stop_flag().map_err(LabError::Failed)?;
+    let stop = signals::stop_flag()?;
     let settings = ServeSettings { results: args.results.clone(), port: args.port };
     lab::serve::serve(&settings, stop, &mut |address| print_line(&format!("http://{address}/")))?;
     Ok(ExitCode::SUCCESS)

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use lab::{LabError, stored};
 
-use super::{print, print_json, print_line};
+use super::{page_line, print_line, print_result};
 
 /// List stored runs, newest first.
 ///
@@ -29,12 +29,7 @@ pub(super) struct ListArgs {
 
 pub(super) fn list(args: &ListArgs) -> Result<ExitCode, LabError> {
     let runs = stored::list(&args.results, &args.words)?;
-    if args.json {
-        print_json(&runs)?;
-    } else {
-        print(&stored::table(&runs))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    print_result(args.json, &runs, &stored::table(&runs))
 }
 
 /// Make a stored run the baseline with which later runs of its plan are compared.
@@ -105,11 +100,5 @@ pub(super) fn trend(args: &TrendArgs) -> Result<ExitCode, LabError> {
         args.results.join(format!("trend-{}.html", trend.plan))
     });
     stored::write_trend(&trend, &page)?;
-    if args.json {
-        print_json(&trend)?;
-    } else {
-        print(&stored::trend_lines(&trend))?;
-        print_line(&format!("page: {}", page.display()))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    print_result(args.json, &trend, &(stored::trend_lines(&trend) + &page_line("page", &page)))
 }

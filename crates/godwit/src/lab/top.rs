@@ -4,14 +4,13 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-use clap::ValueEnum;
 use lab::LabError;
 use lab::profiler::SamplingSettings;
 use lab::profiler::top::{ProfiledServer, TopProfiler};
 use measure::plan::{CallGraph, ProfileEvent};
 use netio::Screen;
 
-use super::{print, print_line};
+use super::print_line;
 use crate::signals;
 
 /// Show live which functions a running server spends its time in.
@@ -53,22 +52,24 @@ pub(super) struct LabTopArgs {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum EventArg {
-    /// Cycles, or cpu-clock on a machine without hardware counters
-    Auto,
-    /// Counter of cycles of the processor
-    Cycles,
-    /// Timer of the kernel that runs while the thread runs
-    CpuClock,
+flag_values! {
+    enum EventArg of ProfileEvent {
+        /// Cycles, or cpu-clock on a machine without hardware counters
+        Auto,
+        /// Counter of cycles of the processor
+        Cycles,
+        /// Timer of the kernel that runs while the thread runs
+        CpuClock,
+    }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum CallGraphArg {
-    /// Copy of the stack: works with packages as distributions ship them
-    Dwarf,
-    /// Frame pointer register, for programs built with it; costs less
-    FramePointer,
+flag_values! {
+    enum CallGraphArg of CallGraph {
+        /// Copy of the stack: works with packages as distributions ship them
+        Dwarf,
+        /// Frame pointer register, for programs built with it; costs less
+        FramePointer,
+    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -83,15 +84,8 @@ fn seconds(text: &str) -> Result<f64, String> {
 impl LabTopArgs {
     fn sampling(&self) -> SamplingSettings {
         SamplingSettings {
-            event: match self.event {
-                EventArg::Auto => ProfileEvent::Auto,
-                EventArg::Cycles => ProfileEvent::Cycles,
-                EventArg::CpuClock => ProfileEvent::CpuClock,
-            },
-            call_graph: match self.call_graph {
-                CallGraphArg::Dwarf => CallGraph::Dwarf,
-                CallGraphArg::FramePointer => CallGraph::FramePointer,
-            },
+            event: self.event.into(),
+            call_graph: self.call_graph.into(),
             frequency_hz: self.frequency,
         }
     }
@@ -103,7 +97,7 @@ pub(super) fn run(args: &LabTopArgs) -> Result<ExitCode, LabError> {
         (None, name) => ProfiledServer::find_by_name(name.as_deref().unwrap_or_default())?,
     };
     let watch = TopProfiler::new(args.sampling(), args.interval, args.rows)?;
-    let stop = signals::stop_flag().map_err(LabError::Failed)?;
+    let stop = signals::stop_flag()?;
     let is_screen = std::io::stdout().is_terminal() && !args.json && args.count != Some(1);
     let mut screen = None;
     for _ in 0..args.count.unwrap_or(u64::MAX) {
@@ -125,7 +119,7 @@ pub(super) fn run(args: &LabTopArgs) -> Result<ExitCode, LabError> {
             }
             screen.iter().try_for_each(|screen| screen.show(&look.text())).map_err(cannot)?;
         } else {
-            print(&(look.text() + "\n"))?;
+            print_line(&look.text())?;
         }
     }
     Ok(ExitCode::SUCCESS)

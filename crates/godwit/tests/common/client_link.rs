@@ -93,6 +93,28 @@ impl ClientServerLink {
         Some(Self { client: None, server, capture, link, folder, state_column })
     }
 
+    /// Ends the server of `family`, calls `meanwhile`, and starts the server again.
+    pub(crate) fn restart_server(
+        &mut self,
+        family: &LinkTestFamily,
+        meanwhile: impl FnOnce(&LinkNamespaces),
+    ) {
+        self.server.end();
+        meanwhile(&self.link);
+        let config = self.folder.path().join(format!("{}.conf", family.server));
+        self.server = ServerProcess::start_on_standard_ports(
+            self.link.at_server(),
+            family.server,
+            &config,
+            self.folder.path(),
+        );
+    }
+
+    /// Makes the server read its configuration again.
+    pub(crate) fn reload_server(&self) {
+        self.server.signal("HUP");
+    }
+
     /// Returns the path of the file `name` in the test's folder.
     pub(crate) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
@@ -106,6 +128,8 @@ impl ClientServerLink {
     /// Starts a client on its side of the link, in place of the previous one.
     pub(crate) fn start(&mut self, words: &[&str]) {
         let log = self.folder.path().join("client.log");
+        // The next client needs the port of the one before it.
+        self.client = None;
         self.client = Some(ClientProcess::start(&self.link, words, &log));
     }
 

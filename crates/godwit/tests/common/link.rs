@@ -26,7 +26,8 @@ impl LinkNamespaces {
         (require(&["ip"]) && is_root()).then(|| Self(Namespaces::make()))
     }
 
-    fn server(&self) -> &str {
+    /// Returns the name of the server's namespace.
+    pub(crate) fn server(&self) -> &str {
         &self.0[0]
     }
 

@@ -35,6 +35,7 @@ pub(crate) fn confine(command: &mut Command, folder: &Path) {
         "KEA_PIDFILE_DIR",
         "KEA_LOCKFILE_DIR",
         "KEA_LOG_FILE_DIR",
+        "KEA_LEGAL_LOG_DIR",
         "KEA_CONTROL_SOCKET_DIR",
         "KEA_DHCP_DATA_DIR",
     ] {
@@ -42,6 +43,7 @@ pub(crate) fn confine(command: &mut Command, folder: &Path) {
             command.env(name, folder);
         }
     }
+    command.env("KEA_HOOK_SCRIPTS_PATH", folder.join("scripts"));
 }
 
 /// Writes a configuration for `shards` shards and a pool of 65,534 addresses, and returns its path.
@@ -154,9 +156,9 @@ impl ServerProcess {
         folder: &Path,
     ) -> Self {
         let stderr = folder.join("server.log");
-        unprivileged::serve_without_privilege(&mut wrapper, folder);
-        wrapper.arg(name).args(flags).arg("-c").arg(config);
         let text = fs::read_to_string(config).unwrap_or_default();
+        unprivileged::serve_without_privilege(&mut wrapper, folder, text.contains("prefix-routes"));
+        wrapper.arg(name).args(flags).arg("-c").arg(config);
         if text.contains(r#""socket-type": "http"#) || text.contains(r#""socket-type":"http"#) {
             // The rules for HTTP sockets have tests of their own.
             wrapper.arg("-X");
@@ -218,6 +220,11 @@ impl ServerProcess {
 
     /// Ends the server with SIGTERM and returns its log.
     pub(crate) fn stop(mut self) -> String {
+        self.end()
+    }
+
+    /// Ends the server as [`ServerProcess::stop`] does.
+    pub(crate) fn end(&mut self) -> String {
         self.signal("TERM");
         let status = self.child.wait().expect("the server was started here");
         let log = self.log();

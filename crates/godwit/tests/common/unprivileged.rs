@@ -11,16 +11,17 @@ use testbed::nobody::{can_reach, give_away};
 const CAPABILITIES: &str = "-all,+net_bind_service,+net_raw";
 
 /// Adds the server's program to `wrapper`, run as `nobody` if the caller is root, and makes the
-/// server own everything in `folder`.
-pub(crate) fn serve_without_privilege(wrapper: &mut Command, folder: &Path) {
+/// server own everything in `folder`. `sets_routes`: the server also needs the capability for
+/// routes.
+pub(crate) fn serve_without_privilege(wrapper: &mut Command, folder: &Path, sets_routes: bool) {
     let binary = Path::new(env!("CARGO_BIN_EXE_godwit"));
     if !super::is_user_root() {
         wrapper.arg(binary);
         return;
     }
-    let inheritable = format!("--inh-caps={CAPABILITIES}");
-    let ambient = format!("--ambient-caps={CAPABILITIES}");
-    let bounding = format!("--bounding-set={CAPABILITIES}");
+    let routes = if sets_routes { ",+net_admin" } else { "" };
+    let [inheritable, ambient, bounding] = ["inh-caps", "ambient-caps", "bounding-set"]
+        .map(|set| format!("--{set}={CAPABILITIES}{routes}"));
     wrapper
         .args(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--no-new-privs"])
         .args([&inheritable, &ambient, &bounding])

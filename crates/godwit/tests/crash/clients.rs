@@ -27,11 +27,12 @@ struct PendingCrashMessage {
     ask: CrashRequest,
 }
 
-/// Clients of one server, with their socket and ledger.
+/// Clients of one server, or of a pair of servers that both get each message, with their socket and
+/// ledger.
 pub(crate) struct CrashClients {
     family: CrashFamily,
     socket: UdpSocket,
-    server: (IpAddr, u16),
+    servers: Vec<(IpAddr, u16)>,
     random: Random,
     /// Waiting messages by transaction identifier.
     pending: BTreeMap<u32, PendingCrashMessage>,
@@ -50,7 +51,7 @@ impl CrashClients {
         Self {
             family,
             socket,
-            server: (family.loopback, port),
+            servers: vec![(family.loopback, port)],
             random: Random::from_seed(seed),
             pending: BTreeMap::new(),
             next_xid: 1,
@@ -58,6 +59,12 @@ impl CrashClients {
             ledger: CrashLedger::default(),
             sent: 0,
         }
+    }
+
+    /// Sends each further message to the servers at `ports`.
+    pub(crate) fn use_servers(&mut self, ports: &[u16]) {
+        let address = self.family.loopback;
+        self.servers = ports.iter().map(|port| (address, *port)).collect();
     }
 
     /// Makes clients act until `acknowledgements` more acknowledgements have come and, after that,
@@ -173,7 +180,9 @@ impl CrashClients {
     fn transmit(&mut self, xid: u32, client: u32, ask: CrashRequest) {
         let message = CrashMessage { client, xid, ask, server: &self.server_id };
         let octets = (self.family.write)(&message);
-        self.socket.send_to(&octets, self.server).expect("loopback takes datagrams");
+        for server in &self.servers {
+            self.socket.send_to(&octets, server).expect("loopback takes datagrams");
+        }
         self.sent += 1;
     }
 

@@ -37,6 +37,10 @@ enum Promise {
 #[derive(Debug, Default)]
 pub(crate) struct CrashLedger {
     promises: BTreeMap<IpAddr, Promise>,
+    /// Numbers of acknowledged grants, by address and client.
+    pub(crate) grants: BTreeMap<(IpAddr, u32), u64>,
+    /// Numbers of acknowledged releases, by address and client.
+    pub(crate) releases: BTreeMap<(IpAddr, u32), u64>,
     /// Number of acknowledgements so far, including those of releases.
     pub(crate) acknowledged: u64,
 }
@@ -64,6 +68,7 @@ impl CrashLedger {
             return Err(format!("client {client} has {had} and was given {address} instead"));
         }
         self.promises.insert(address, Promise::Granted(client));
+        *self.grants.entry((address, client)).or_default() += 1;
         self.acknowledged += 1;
         Ok(())
     }
@@ -93,6 +98,7 @@ impl CrashLedger {
     pub(crate) fn released(&mut self, client: u32, address: IpAddr) {
         self.acknowledged += 1;
         if self.promises.get(&address) == Some(&Promise::Releasing) {
+            *self.releases.entry((address, client)).or_default() += 1;
             self.promises.insert(address, Promise::Released(client));
         }
     }

@@ -11,9 +11,11 @@ mod clients;
 mod family;
 mod galera;
 mod ledger;
+pub(crate) mod legal_log;
 mod storage;
 mod wanderers;
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::common::{ServerProcess, free_port};
@@ -22,11 +24,14 @@ pub(crate) use clients::CrashClients;
 pub(crate) use family::{
     CrashFamily, CrashMessage, CrashReply, CrashRequest, LINK6, V4, V6, replace,
 };
+pub(crate) use ledger::{AddressRecord, CrashLedger};
 pub(crate) use storage::{LeaseStorage, LeaseStorageKind, LeaseStorageProcesses};
 use testbed::database::{DatabaseEngine, PrivateDatabase};
 
 /// Number of kills in the test command, unless the environment sets another.
 const MOMENTS: u64 = 8;
+/// Number of kills in the test command for servers with a legal log.
+const LEGAL_MOMENTS: u64 = 10;
 /// Number of kills with the same leases and clients.
 const MOMENTS_OF_PLACE: u64 = 10;
 /// Maximum of acknowledgements before a kill.
@@ -50,11 +55,26 @@ struct CrashCounts {
     leases_found: u64,
 }
 
+/// Check of further files in the server's folder after a kill, by the ledger of its replies.
+type FurtherCheck = fn(&Path, &CrashLedger) -> Result<(), String>;
+
 /// Kills the server or the database server as often as configured, and fails at the first broken
 /// promise.
 fn survives(suite: &str, kind: LeaseStorageKind, families: &[CrashFamily]) {
+    survives_with(suite, kind, families, MOMENTS, |_, _| Ok(()));
+}
+
+/// Kills the server or the database server as often as configured, or else `moments` times, and
+/// fails at the first broken promise about leases or about what `check` looks at.
+fn survives_with(
+    suite: &str,
+    kind: LeaseStorageKind,
+    families: &[CrashFamily],
+    moments: u64,
+    check: FurtherCheck,
+) {
     let Some(mut backend) = LeaseStorageProcesses::start(kind) else { return };
-    let moments = from_environment("GODWIT_CRASH_MOMENTS", MOMENTS);
+    let moments = from_environment("GODWIT_CRASH_MOMENTS", moments);
     let first_seed = from_environment("GODWIT_CRASH_SEED", 1);
     let mut tally = CrashCounts::default();
     for seed in first_seed.. {
@@ -66,9 +86,8 @@ fn survives(suite: &str, kind: LeaseStorageKind, families: &[CrashFamily]) {
         let count = left.min(MOMENTS_OF_PLACE.min(moments.div_ceil(families.len() as u64)));
         let family = families[seed as usize % families.len()];
         let label = format!("{suite}-{seed}");
-        if let Err(broken) =
-            kill_again_and_again(&mut backend, family, &label, seed, count, &mut tally)
-        {
+        let run = CrashRun { family, label: &label, seed, count, check };
+        if let Err(broken) = kill_again_and_again(&mut backend, run, &mut tally) {
             panic!(
                 "seed {seed}: {broken}\nrepeat with: cargo xtask crash --only {suite} \
                  --moments {MOMENTS_OF_PLACE} --seed {seed}"
@@ -83,15 +102,23 @@ fn survives(suite: &str, kind: LeaseStorageKind, families: &[CrashFamily]) {
     assert!(tally.acknowledged > tally.moments * ACKNOWLEDGEMENTS_MAX / 4, "{tally:?}");
 }
 
-/// Kills `count` times, with the same leases and clients.
+/// Kills of a server with the same leases and clients.
+struct CrashRun<'r> {
+    family: CrashFamily,
+    label: &'r str,
+    seed: u64,
+    /// Number of kills.
+    count: u64,
+    check: FurtherCheck,
+}
+
+/// Kills the server as often as `run` says, with the same leases and clients.
 fn kill_again_and_again(
     backend: &mut LeaseStorageProcesses,
-    family: CrashFamily,
-    label: &str,
-    seed: u64,
-    count: u64,
+    run: CrashRun<'_>,
     tally: &mut CrashCounts,
 ) -> Result<(), String> {
+    let CrashRun { family, label, seed, count, check } = run;
     let storage = LeaseStorage::new(backend, family, label);
     let mut random = Random::from_seed(seed);
     let ports = [free_port(), free_port()];
@@ -117,6 +144,7 @@ fn kill_again_and_again(
             }
         }
         clients.ledger.check(&storage.stored_leases())?;
+        check(storage.folder.path(), &clients.ledger)?;
         tally.moments += 1;
         tally.leases_found += clients.ledger.leases() as u64;
     }
@@ -124,6 +152,7 @@ fn kill_again_and_again(
     clients.renew_all()?;
     server.stop();
     clients.ledger.check(&storage.stored_leases())?;
+    check(storage.folder.path(), &clients.ledger)?;
     tally.acknowledged += clients.ledger.acknowledged;
     tally.sent += clients.sent;
     Ok(())
@@ -146,6 +175,18 @@ fn acknowledged_dhcpv4_leases_survive_the_death_of_the_server() {
 #[test]
 fn acknowledged_dhcpv6_leases_survive_the_death_of_the_server() {
     survives("server-v6", LeaseStorageKind::Memfile, &[V6]);
+}
+
+#[test]
+fn every_acknowledged_lease_has_its_line_in_the_legal_log_when_the_server_dies() {
+    let families = [legal_log::LEGAL_V4, legal_log::LEGAL_V6];
+    survives_with(
+        "legal-log",
+        LeaseStorageKind::Memfile,
+        &families,
+        LEGAL_MOMENTS,
+        legal_log::check,
+    );
 }
 
 #[test]
@@ -195,7 +236,8 @@ fn leases_that_were_in_memory_only_are_missed() {
         let label = format!("memory-{}", family.server);
         let mut backend = LeaseStorageProcesses::start(LeaseStorageKind::Memfile).unwrap();
         let mut tally = CrashCounts::default();
-        let result = kill_again_and_again(&mut backend, family, &label, 1, 3, &mut tally);
+        let run = CrashRun { family, label: &label, seed: 1, count: 3, check: |_, _| Ok(()) };
+        let result = kill_again_and_again(&mut backend, run, &mut tally);
         assert!(result.unwrap_err().contains("kept None"));
     }
 }

@@ -5,7 +5,7 @@ use scenario::ScenarioFamily;
 use serde_json::Value;
 
 use super::commands::{self, CounterDoubts};
-use super::held::{self, HeldState, LastPool};
+use super::held::{self, ClientMessage, HeldState, LastPool};
 use super::known::{DifferingField, KnownKeaDifferences};
 use super::leases;
 use super::older;
@@ -19,7 +19,7 @@ use crate::subjects::process::ServerMake;
 const IN_A_NETWORK: &str = ", in a shared network";
 
 /// End of a signature if Kea gives something that is reserved for the client, in DHCPv6 if the
-/// client has reservations of several identifiers.
+/// client has reservations of several identifiers, or of one that the servers do not look up.
 const FURTHER: &str = ", reserved for it";
 
 /// End of a signature about an address that is reserved for another client.
@@ -40,6 +40,10 @@ const SHARED: &str = ", with the client identifier of another";
 /// Words of a signature if Godwit gives other addresses or prefixes than Kea, all of them free for
 /// the client.
 const ANOTHER_FREE_ADDRESS: &str = "another free address";
+
+/// End of a signature if Godwit gives what is reserved for the client in place of something else,
+/// some seconds after a RELEASE.
+const RESERVED_AND_RELEASED: &str = ", reserved for it, seconds after a RELEASE";
 
 /// End of a signature if Godwit gives free addresses or prefixes where Kea has none.
 const MORE: &str = ", free";
@@ -199,18 +203,13 @@ impl KeaComparison {
                     let steps = sequence["steps"].as_array().map_or(&[][..], Vec::as_slice);
                     let (sent, answers) = (&ours.sent[..=at], &ours.answers[..=at]);
                     let history = SequenceHistory { globals, scope, steps, sent, answers, theirs };
-                    self.name_choices(&mut found, &history);
+                    self.name_choices(&mut found, &history, rested && holds.has_release());
                 }
                 if commands::has_refused_reservation(&theirs.sent[..at], &theirs.answers) {
                     found.text += AFTER_REFUSAL;
                 }
                 found.text += &holds.end(sent, other, rested);
-                if other.is_some_and(|it| self.protocol.is_reserved_for_it(scope, sent, it)) {
-                    found.text += FURTHER;
-                }
-                if self.protocol.is_reserved_for_another(scope, sent) {
-                    found.text += RESERVED;
-                }
+                found.text += &self.end_about_reservations(globals, scope, sent, other);
                 if self.is_from_another_subnet(relay, [ours_now, theirs_now]) {
                     found.text += FROM_ANOTHER_SUBNET;
                 }
@@ -219,7 +218,7 @@ impl KeaComparison {
             let is_offer = ours_now.as_ref().is_some_and(|reply| self.protocol.is_offer(reply));
             holds.note(sent, own, is_offer);
             holds.note_command(name);
-            last_pool.note(name, pools[1], holds.has_left());
+            last_pool.note(sent, other, pools[1], holds.has_left());
             let counters = [ours, theirs].map(|played| played.counters.get(at));
             doubts.note(sent, counters[1]);
             let after = holds.end_of_last(rested);
@@ -234,6 +233,22 @@ impl KeaComparison {
         found.text += leases::reason(&found.text, &ours.sent);
         found.text += &holds.end_of_leases(rested);
         Some(found)
+    }
+
+    /// Returns the end of a signature that says for whom what Kea gives or the client names is
+    /// reserved; `leased` is what Kea gives.
+    fn end_about_reservations(
+        &self,
+        globals: &Value,
+        scope: &Value,
+        sent: &ClientMessage,
+        leased: Option<&str>,
+    ) -> String {
+        let is_own =
+            leased.is_some_and(|it| self.protocol.is_reserved_for_it(globals, scope, sent, it));
+        let is_of_another = self.protocol.is_reserved_for_another(scope, sent);
+        let ends = [(is_own, FURTHER), (is_of_another, RESERVED)];
+        ends.into_iter().filter(|(applies, _)| *applies).map(|(_, end)| end).collect()
     }
 
     /// Returns true if one of two replies gives something from another subnet than that whose link
@@ -317,7 +332,13 @@ impl KeaComparison {
     }
 
     /// Puts words about the addresses and prefixes of the last replies into the signature `found`.
-    fn name_choices(&self, found: &mut Signature, history: &SequenceHistory<'_>) {
+    /// `has_released_before` tells if a client released a lease some seconds before.
+    fn name_choices(
+        &self,
+        found: &mut Signature,
+        history: &SequenceHistory<'_>,
+        has_released_before: bool,
+    ) {
         let choices = self.protocol.compare_choices(history);
         let ours = history.answers.last().and_then(Option::as_ref);
         if choices.gives_free_ones {
@@ -328,6 +349,10 @@ impl KeaComparison {
         }
         if choices.lacks_taken_ones {
             found.text += TAKEN;
+        }
+        let is_reserved = choices.gives_reserved_ones && has_released_before;
+        if is_reserved && found.text.ends_with("another address") {
+            found.text += RESERVED_AND_RELEASED;
         }
     }
 

@@ -143,6 +143,9 @@ pub(super) struct CounterDoubts {
     /// pools: Kea's counter of assigned leases in the subnet is then too low. If the client has
     /// left the pool's class, that of the pool stays too high.
     may_end_uncounted: bool,
+    /// True after a command changed a reservation: a REQUEST may end the lease of what was
+    /// reserved.
+    are_reservations_changed: bool,
     /// Addresses in the messages that released DHCPv4 leases.
     released: BTreeSet<String>,
     /// True after an address was released a second time: Kea counts its lease out again.
@@ -182,6 +185,9 @@ impl CounterDoubts {
         self.last = theirs.cloned().unwrap_or_default();
         let enders = ["RELEASE", "RENEW", "REBIND", "DECLINE", "lease6-del"];
         self.may_end_uncounted |= enders.iter().any(|begin| name.starts_with(begin));
+        self.are_reservations_changed |= name.starts_with("reservation-");
+        self.may_end_uncounted |=
+            self.are_reservations_changed && name.starts_with("REQUEST again");
     }
 
     /// Returns true if the doubts concern counters of the kind `kind`, each with the values of both

@@ -130,6 +130,11 @@ impl HeldState {
         end + &self.end_of_last(rested)
     }
 
+    /// Returns true if a client released a lease.
+    pub(super) const fn has_release(&self) -> bool {
+        self.has_release
+    }
+
     /// Returns true if a client left its lease for another.
     pub(super) const fn has_left(&self) -> bool {
         self.has_left
@@ -164,23 +169,35 @@ pub(super) struct LastPool {
 }
 
 impl LastPool {
-    /// Records the message or command `name`, the pool of the lease that Kea gave, and whether a
-    /// client left its lease for another.
-    pub(super) fn note(&mut self, name: &str, pool: Option<PoolNumber>, has_left: bool) {
+    /// Records a message or command, the address that Kea leased or offered, that address's pool,
+    /// and whether a client left its lease for another. An address that the message names leaves
+    /// Kea where it was.
+    pub(super) fn note(
+        &mut self,
+        sent: &ClientMessage,
+        leased: Option<&str>,
+        pool: Option<PoolNumber>,
+        has_left: bool,
+    ) {
+        let name = &sent.name;
         let enders = ["RELEASE", "lease4-del", "lease4-wipe"];
         self.has_ended |= has_left;
         self.has_ended |= enders.iter().any(|begin| name.starts_with(begin));
         self.has_ended |= name.starts_with("REQUEST") && pool.is_none();
-        self.pools.extend(pool);
+        let is_named = sent.address.is_some() && sent.address.as_deref() == leased;
+        self.pools.extend(pool.filter(|_| !is_named));
     }
 
     /// Returns true if Godwit gave a lease from an earlier pool of the same subnet than Kea, which
-    /// stayed at its last one, or, if a lease has ended, went on from there to the next.
+    /// stayed at its last one, or, if a lease has ended, went on from there to the next; or if Kea
+    /// came from a later pool, so that it began with the first address of the one it gave from.
     pub(super) fn explains(&self, pools: [Option<PoolNumber>; 2]) -> bool {
         let [Some(ours), Some(theirs)] = pools else { return false };
         let last = self.pools.get(&theirs.0);
         let is_behind = |last: &usize| ours.1 < *last || (self.has_ended && ours.1 == *last);
-        ours.0 == theirs.0 && ours.1 < theirs.1 && last.is_some_and(is_behind)
+        let is_earlier = ours.1 < theirs.1 && last.is_some_and(is_behind);
+        let has_begun_again = ours.1 == theirs.1 && last.is_some_and(|last| *last > theirs.1);
+        ours.0 == theirs.0 && (is_earlier || has_begun_again)
     }
 }
 

@@ -13,6 +13,9 @@ use super::value::{self, Fields};
 /// Begin of a signature about a lease that Kea has ended.
 const ONLY_GODWIT_HAS_A_LEASE: &str = "leases: only Godwit has one of state 0";
 
+/// End of a signature about a lease that only Kea has, if its association has another one in both.
+const OF_AN_ASSOCIATION: &str = ", of an association that has another";
+
 /// End of such a signature if a command changed a reservation.
 const AFTER_RESERVATION: &str = ", after a change of reservations";
 
@@ -64,20 +67,43 @@ pub(super) fn signature(
     if let Some((_, lease)) = ours.iter().find(|(address, _)| !theirs.contains_key(*address)) {
         return of_state("Godwit", lease);
     }
-    for (address, theirs) in &theirs {
-        let Some(ours) = ours.get(address) else { return of_state("Kea", theirs) };
-        let mut names = value::differing(ours, theirs, |_, _, _| false);
+    for (address, lease) in &theirs {
+        let Some(ours) = ours.get(address) else {
+            let mut found = of_state("Kea", lease);
+            if let Some(found) = found.as_mut().filter(|_| has_another(lease, &theirs, &ours)) {
+                found.text += OF_AN_ASSOCIATION;
+            }
+            return found;
+        };
+        let mut names = value::differing(ours, lease, |_, _, _| false);
         names.retain(|field| {
-            let reply = "lease";
+            let (theirs, reply) = (lease, "lease");
             !known.has_field(DifferingField { field, sent: "", reply, ours, theirs, after: "" })
         });
         if !names.is_empty() {
-            let values = value::values(ours, theirs, &names);
+            let values = value::values(ours, lease, &names);
             let text = format!("leases: one differs in {}", names.join(", "));
             return Some(Signature { values, ..Signature::new(text) });
         }
     }
     None
+}
+
+/// Returns true if the association of `lease`, which only Kea has, has another running lease in
+/// both servers.
+fn has_another(
+    lease: &Fields,
+    theirs: &BTreeMap<String, Fields>,
+    ours: &BTreeMap<String, Fields>,
+) -> bool {
+    let is_of_it = |other: &Fields| {
+        let names = ["duid", "iaid", "type", "state"];
+        other.get("ip-address") != lease.get("ip-address")
+            && names
+                .iter()
+                .all(|name| lease.contains_key(*name) && other.get(*name) == lease.get(*name))
+    };
+    theirs.iter().any(|(address, other)| is_of_it(other) && ours.get(address).is_some_and(is_of_it))
 }
 
 /// Returns the end of a signature about a lease that Kea has ended: the reason in the messages and

@@ -32,6 +32,8 @@ pub(super) struct ChoiceComparison {
     pub(super) gives_free_ones: bool,
     /// True if Kea gives some that Godwit does not, and all of these are taken.
     pub(super) lacks_taken_ones: bool,
+    /// True if Godwit gives some that Kea does not, and all of these are reserved for the client.
+    pub(super) gives_reserved_ones: bool,
 }
 
 /// Protocol of a family.
@@ -119,7 +121,13 @@ pub(super) trait DifferProtocol: Sync {
     }
 
     /// Returns true if `leased` is reserved in `scope` for the client of a message.
-    fn is_reserved_for_it(&self, _: &Value, _asked: &ClientMessage, _leased: &str) -> bool {
+    fn is_reserved_for_it(
+        &self,
+        _globals: &Value,
+        _scope: &Value,
+        _asked: &ClientMessage,
+        _leased: &str,
+    ) -> bool {
         false
     }
 

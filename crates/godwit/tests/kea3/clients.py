@@ -95,10 +95,11 @@ def every_method(daemon, family):
 
 
 def pyisckea(url, user, password, family):
-    from httpx import BasicAuth
+    from httpx import BasicAuth, Client
     from pyisckea import Kea
 
-    kea = Kea(url, auth=BasicAuth(user, password))
+    # The client's own limit, 5 s, is too short for a busy machine.
+    kea = Kea(url, auth=BasicAuth(user, password), client=Client(timeout=60))
     every_method(getattr(kea, f"dhcp{family}"), family)
 
 

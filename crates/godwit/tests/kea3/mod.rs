@@ -5,6 +5,7 @@ mod clients;
 mod commands;
 mod exporter;
 mod lease_lines;
+mod lease_query;
 mod shell;
 mod start;
 mod stork;

@@ -5,10 +5,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use scenario::ScenarioFamily;
 use serde_json::json;
 
 use super::answer_of;
-use crate::common::{ServerProcess, TempFolder, configuration, configuration6};
+use crate::common::link::LinkNamespaces;
+use crate::common::{
+    PATIENCE, ServerProcess, TempFolder, configuration, configuration6, has_debian_13,
+};
+use crate::subjects::process::{Daemon, ServedLink, ServerMake, Setup};
 
 /// Adds a control socket named `socket` to the configuration file `config`.
 fn add_socket(config: &Path, socket: &Path) {
@@ -69,4 +74,43 @@ fn nobody_is_served_in_repair_mode_until_a_command_enables_it() {
     assert_eq!(is_disabled(), true);
     let log = server.stop();
     assert!(log.contains("the DHCP service is enabled"), "{log}");
+}
+
+/// Returns the type and the link-layer address of the DUID in `folder`, without its time.
+fn duid_in(folder: &Path) -> (String, String) {
+    let text = fs::read_to_string(folder.join("kea-dhcp6-serverid")).expect("it was written");
+    let octets: Vec<&str> = text.trim().split(':').collect();
+    assert_eq!(octets.len(), 14, "{text}");
+    (octets[..4].join(":"), octets[8..].join(":"))
+}
+
+#[test]
+fn a_duid_is_made_without_sys_from_the_first_interface_that_is_up() {
+    if !has_debian_13() {
+        return;
+    }
+    let Some(link) = LinkNamespaces::new() else { return };
+    for (server_end, client_end) in [("sv1", "cv1"), ("sv0", "cv0")] {
+        link.join_by_ipv6(server_end, client_end);
+    }
+    link.ip_at_server("link set sv1 down");
+    let folder = TempFolder::new("no-sys");
+    let config = configuration6(folder.path(), "\"sv0\"", "", "");
+    let mut wrapper = link.at_server();
+    // A bare root folder has an empty /sys; Kea's has.
+    wrapper.args(["sh", "-c", "mount -t tmpfs none /sys && exec \"$@\"", "sh"]);
+    let server = ServerProcess::start_under(wrapper, "dhcp6", &config, folder.path());
+    let own = duid_in(folder.path());
+    server.stop();
+    let interfaces = "\"sv0\"";
+    let served = ServedLink { namespace: link.server(), interfaces, has_raw_sockets: false };
+    let setup = Setup {
+        family: ScenarioFamily::V6,
+        config: "\"subnet6\": []",
+        has_commands: false,
+        persists: false,
+        link: Some(served),
+    };
+    let kea = Daemon::start(ServerMake::Kea3, setup, 0, PATIENCE).expect("Kea starts");
+    assert_eq!(own, duid_in(kea.folder()));
 }

@@ -73,6 +73,47 @@ fn the_version_is_a_level_of_the_kea_that_runs_beside_it() {
     }
 }
 
+/// Returns the backends in an extended version, each as its heading and its name. Those of
+/// databases have the version of their tables and the one of a library.
+fn backends(extended: &str) -> BTreeSet<(String, String)> {
+    let (mut heading, mut found) = (String::new(), BTreeSet::new());
+    for line in extended.lines() {
+        let Some(backend) = line.strip_prefix("- ") else {
+            line.clone_into(&mut heading);
+            continue;
+        };
+        let Some((name, versions)) = backend.split_once(" backend ") else { continue };
+        if name != "Memfile" {
+            let (tables, library) = versions.split_once(", library ").expect("two versions");
+            assert!(numbers(tables).len() == 2 && !library.is_empty(), "{line}");
+        }
+        found.insert((heading.clone(), name.to_owned()));
+    }
+    found
+}
+
+#[test]
+fn backends_are_named_as_kea_3_names_those_of_its_libraries() {
+    if !has_debian_13() {
+        return;
+    }
+    let libraries =
+        ["mysql", "pgsql"].map(|name| json!({ "library": format!("libdhcp_{name}.so") }));
+    let config = format!("\"hooks-libraries\": {}, ", json!(libraries));
+    for family in [ScenarioFamily::V4, ScenarioFamily::V6] {
+        let [mut ours, mut keas] = [ServerMake::Godwit, ServerMake::Kea3].map(|make| {
+            let answer =
+                answer(&mut daemon(make, family, &config), &json!({ "command": "version-get" }));
+            backends(answer["arguments"]["extended"].as_str().expect("a text"))
+        });
+        // Kea has no SQLite, and Godwit no legal log.
+        ours.retain(|(_, name)| name != "SQLite");
+        keas.retain(|(heading, _)| heading != "forensic backends:");
+        assert!(keas.contains(&("host backends:".to_owned(), "MySQL".to_owned())), "{keas:?}");
+        assert_eq!(ours, keas);
+    }
+}
+
 /// Collects the keys of `value` with the names of their types; keys of inner maps follow a dot.
 fn keys(value: &Value, above: &str, keys_found: &mut BTreeSet<(String, &'static str)>) {
     for (key, inner) in value.as_object().into_iter().flatten() {

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{LabTestFolder, nothing_runs_in, output_text};
+use crate::schema;
 
 fn json(output: &std::process::Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON only")
@@ -114,6 +115,7 @@ fn a_suite_runs_its_plans_and_sets_their_figures_against_targets() {
         .filter_map(|row| row["verdict"].as_str())
         .collect();
     assert!(verdicts[0].starts_with("met"), "{verdicts:?}");
+    schema::check_document("suite", &suite);
     assert_eq!(verdicts[1..], ["not-measured", "not-measured"]);
     let folder = &test_folder.results()[0];
     let page = std::fs::read_to_string(folder.join("report.html")).expect("a page");

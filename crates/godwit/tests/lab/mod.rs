@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::common::{TempFolder, waited_until};
+use crate::schema;
 use testbed::command::find_program;
 use testbed::{DatabaseEngine, namespace, registry};
 
@@ -222,6 +223,12 @@ fn a_run_leaves_records_summary_and_report_and_can_be_judged_again() {
     for file in summary["files"].as_array().expect("a list") {
         let path = results[0].join(file.as_str().expect("a path"));
         assert!(path.exists(), "{}", path.display());
+    }
+    schema::check_run(&results[0]);
+    for (name, words) in [("stored", &["list"][..]), ("trend", &["trend", "tiny"])] {
+        let output = test_folder.lab(&[words, &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", output_text(&output));
+        schema::check_document(name, &serde_json::from_slice(&output.stdout).expect("JSON only"));
     }
     std::fs::remove_file(results[0].join("report.html")).expect("it was there");
     let again = test_folder.lab(&["report", "--json", &results[0].to_string_lossy()]);

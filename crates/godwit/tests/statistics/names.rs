@@ -111,7 +111,7 @@ pub(crate) const UNMOVED: &[(&str, &str)] = &[
     ("pkt6-processing-failed", "takes a reply that is too late: overload.rs of dhcp-engine"),
     ("pkt4-limit-exceeded", "the hook libdhcp_limits.so is not there yet"),
     ("pkt6-limit-exceeded", "the same"),
-    ("pkt4-lease-query-received", "only libdhcp_lease_query.so counts it, which is not there yet"),
+    ("pkt4-lease-query-received", "only libdhcp_lease_query.so counts it: tests/kea3/lease_query"),
     ("pkt6-lease-query-received", "the same"),
     ("pkt4-lease-query-response-unassigned-sent", "the same"),
     ("pkt4-lease-query-response-unknown-sent", "the same"),

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use scenario::{Scenario, ScenarioFamily, ScenarioServer, ScenarioServerError};
 
 use testbed::Debian13;
-use testbed::debian::{LEASES, LOGS, SOCKETS};
+use testbed::debian::{LEASES, LOGS, SCRIPTS, SOCKETS};
 
 use super::document;
 use crate::common::ports::has_unread;
@@ -63,13 +63,15 @@ pub(crate) struct Setup<'a> {
     pub(crate) link: Option<ServedLink<'a>>,
 }
 
-/// Interfaces on which a server serves clients by packet sockets.
+/// Interfaces on which a server serves clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServedLink<'a> {
     /// Name of the network namespace.
     pub(crate) namespace: &'a str,
     /// Interfaces in the namespace, as a JSON list without brackets.
     pub(crate) interfaces: &'a str,
+    /// True if a DHCPv4 server opens packet sockets, false if it opens UDP sockets.
+    pub(crate) has_raw_sockets: bool,
 }
 
 impl<'a> Setup<'a> {
@@ -88,7 +90,7 @@ impl<'a> Setup<'a> {
 /// Server with a configuration of its own.
 pub(crate) struct Daemon {
     make: ServerMake,
-    family: ScenarioFamily,
+    pub(crate) family: ScenarioFamily,
     /// Command that starts the process, also again.
     command: Command,
     child: Child,
@@ -127,6 +129,7 @@ impl Daemon {
         let paths = ServerPaths::of(make, &folder);
         let further = members(make, &paths, setup, interface);
         let config = setup.config.replace(SOCKETS_MARK, &paths.sockets.display().to_string());
+        let config = with_scripts(make, folder.path(), &config);
         let text = document(setup.family, &config, &further);
         let credentials = folder.path().join(CREDENTIALS);
         fs::write(credentials, "user:password").map_err(|error| error.to_string())?;
@@ -150,6 +153,20 @@ impl Daemon {
         Ok(daemon)
     }
 
+    /// Returns the port to which the server sends its replies, for another program; this value's
+    /// own socket no longer uses it.
+    pub(crate) fn give_up_client_port(&mut self) -> u16 {
+        let port = self.ports()[1];
+        self.socket = UdpSocket::bind((self.server.0, 0)).expect("loopback has ports");
+        port
+    }
+
+    /// Kills the server at once. It can be started again with [`ScenarioServer::restart`].
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("the server was started here");
+        self.child.wait().expect("the server was started here");
+    }
+
     /// Returns the folder with everything that the server writes.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
@@ -158,6 +175,12 @@ impl Daemon {
     /// Returns the process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Returns the ports of the server and of the socket that sends messages to it.
+    pub(crate) fn ports(&self) -> [u16; 2] {
+        let own = self.socket.local_addr().map_or(0, |address| address.port());
+        [self.server.1, own]
     }
 
     /// Sends `messages` and then `last`, whose reply is the one for which `is_last` returns true.
@@ -215,6 +238,15 @@ impl Daemon {
         read("stderr") + &read("kea.log")
     }
 
+    /// Ends the server by SIGTERM and waits for its end.
+    pub(crate) fn end(&mut self) -> Result<(), ScenarioServerError> {
+        let error_text = |error: std::io::Error| error.to_string();
+        let pid = self.child.id().to_string();
+        Command::new("kill").args(["-TERM", &pid]).status().map_err(error_text)?;
+        self.child.wait().map_err(error_text)?;
+        Ok(())
+    }
+
     /// Returns a text that states if the process runs, for the message of a failure.
     pub(crate) fn state(&mut self) -> String {
         match self.child.try_wait() {
@@ -251,6 +283,18 @@ fn with_libraries(make: ServerMake, text: String) -> String {
     }
 }
 
+/// Replaces [`SCRIPTS_MARK`] in `config` by the path at which the server sees the folder of
+/// scripts.
+fn with_scripts(make: ServerMake, folder: &Path, config: &str) -> String {
+    let scripts = match make {
+        ServerMake::Kea3 => PathBuf::from(SCRIPTS),
+        ServerMake::Godwit | ServerMake::Kea => folder.join("scripts"),
+    };
+    config.replace(SCRIPTS_MARK, &scripts.display().to_string())
+}
+
+/// Mark in a configuration that is replaced by the folder of scripts.
+const SCRIPTS_MARK: &str = "@scripts@";
 /// Mark in a configuration that is replaced by the folder of control sockets.
 pub(crate) const SOCKETS_MARK: &str = "@sockets@";
 /// Name of a file in that folder with the user `user` and the password `password`.
@@ -330,7 +374,8 @@ fn members(make: ServerMake, paths: &ServerPaths, setup: Setup<'_>, interface: &
     let mut members = format!(
         r#""interfaces-config": {{ "interfaces": [ {interfaces} ] {} }},"#,
         match setup.family {
-            ScenarioFamily::V4 if setup.link.is_some() => r#", "dhcp-socket-type": "raw""#,
+            ScenarioFamily::V4 if setup.link.is_some_and(|link| link.has_raw_sockets) =>
+                r#", "dhcp-socket-type": "raw""#,
             ScenarioFamily::V4 => r#", "dhcp-socket-type": "udp""#,
             ScenarioFamily::V6 => "",
         },
@@ -410,7 +455,8 @@ impl ScenarioServer for Daemon {
 
     fn reload(&mut self, config: &str) -> Result<(), ScenarioServerError> {
         let before = self.reloads();
-        let text = with_libraries(self.make, document(self.family, config, &self.further));
+        let config = with_scripts(self.make, self.folder.path(), config);
+        let text = with_libraries(self.make, document(self.family, &config, &self.further));
         fs::write(self.folder.path().join(CONFIGURATION), text).map_err(|e| e.to_string())?;
         let pid = self.child.id().to_string();
         Command::new("kill").args(["-HUP", &pid]).status().map_err(|error| error.to_string())?;
@@ -433,9 +479,7 @@ impl ScenarioServer for Daemon {
     fn restart(&mut self) -> Result<(), ScenarioServerError> {
         let error_text = |error: std::io::Error| error.to_string();
         let starts = self.log().matches(self.mark_of_start()).count();
-        let pid = self.child.id().to_string();
-        Command::new("kill").args(["-TERM", &pid]).status().map_err(error_text)?;
-        self.child.wait().map_err(error_text)?;
+        self.end()?;
         self.child = spawn(&mut self.command, self.folder.path()).map_err(error_text)?;
         self.wait_until_serving(starts + 1)
     }

@@ -3,12 +3,15 @@
 //! verdict.
 
 mod manual;
+mod name_changes;
+mod names;
 mod rules;
-mod tables;
+pub(crate) mod tables;
 mod views;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,14 +21,33 @@ use testbed::database::DatabaseEngine;
 use crate::common::{TempFolder, has_debian_13, waited_at_most};
 use crate::subjects::process::{Daemon, ServerMake, Setup};
 use crate::subjects::{collect, in_parallel};
+use name_changes::RequestReceiver;
 use tables::{LeaseTables, TwinDatabaseServers};
 use views::{ObservedServer, now_s};
 
 /// Number of twins played at a time.
 const AT_ONCE: usize = 2;
 
+/// Views that threads of Godwit write after the reply. A server that has ended has written them.
+const WRITTEN_LATER: [&str; 2] = ["legal-log", "scripts"];
+
 /// Maximum time until Godwit's views are as expected: a reply may leave before it is counted.
 const LIMIT: Duration = Duration::from_secs(300);
+
+/// Number of looks without a running script after which none runs.
+const LOOKS_WITHOUT_SCRIPTS: usize = 5;
+
+/// Name of the script that both servers call in twins with the view `scripts`.
+const SCRIPT_FILE: &str = "scripts/script.sh";
+
+/// Content of that script: each call leaves a file with its argument, the file mode mask and its
+/// environment.
+const SCRIPT: &str = r#"#!/bin/sh
+folder=${0%/*}
+file=$(/usr/bin/mktemp "$folder/.call-XXXXXXXX")
+{ echo "$# $1 $(umask)"; /usr/bin/env; } > "$file"
+/bin/mv "$file" "$folder/call-${file##*-}"
+"#;
 
 /// Beginnings of statistics that Kea 3.0 does not have, and later versions do.
 const LATER: [&str; 4] = ["pkt", "assigned-", "registered-nas", "cumulative-registered-nas"];
@@ -66,6 +88,8 @@ fn all() -> Vec<NamedTwin> {
             comparisons.push(NamedTwin { name, comparison, engine: None });
         }
     }
+    let generated = names::twins().into_iter().filter(|twin| twin.name.contains(&wanted));
+    comparisons.extend(generated);
     comparisons
 }
 
@@ -86,16 +110,23 @@ fn start<'s>(
     tables: Option<LeaseTables<'s>>,
 ) -> Result<ObservedServer<'s>, String> {
     let folder = TempFolder::new(&format!("twin-{make:?}").to_lowercase());
-    for (name, text) in &comparison.files {
-        fs::write(folder.path().join(name), text).expect("the folder is ours");
+    let mut files = comparison.files.clone();
+    if comparison.look.iter().any(|view| view == "scripts") {
+        files.entry(SCRIPT_FILE.to_owned()).or_insert_with(|| SCRIPT.to_owned());
     }
-    // Kea's DHCPv6 server makes no identifier if loopback is the only interface.
-    let identifier = r#""server-id": { "type": "EN", "enterprise-id": 1, "identifier": "0102" }, "#;
-    let needs_identifier =
-        comparison.family == ScenarioFamily::V6 && !comparison.config.contains("\"server-id\"");
-    let config =
-        if needs_identifier { identifier.to_owned() } else { String::new() } + &comparison.config;
+    for (name, text) in &files {
+        let path = folder.path().join(name);
+        let parent = path.parent().expect("the file is in the folder");
+        fs::create_dir_all(parent).expect("the folder is ours");
+        fs::write(&path, text).expect("the folder is ours");
+        if name == SCRIPT_FILE {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        }
+    }
+    let config = with_server_id(comparison.family, &comparison.config);
     let config = tables.as_ref().map_or_else(|| config.clone(), |tables| tables.add_to(&config));
+    let requests = RequestReceiver::new();
+    let config = requests.add_to(&config);
     let setup = Setup {
         family: comparison.family,
         config: &config,
@@ -105,16 +136,26 @@ fn start<'s>(
     };
     let begun_s = now_s();
     let daemon = Daemon::start_in(folder, make, setup, LIMIT)?;
-    Ok(ObservedServer::new(make, daemon, begun_s, tables))
+    Ok(ObservedServer::new(make, daemon, begun_s, tables, requests))
 }
 
-/// Plays `comparison` on `make`; `look` is called after each step with its number.
+/// Returns `config` with an identifier of the DHCPv6 server, if it has none: Kea's server makes
+/// none if loopback is the only interface, and a reload must not change it.
+fn with_server_id(family: ScenarioFamily, config: &str) -> String {
+    let is_needed = family == ScenarioFamily::V6 && !config.contains("\"server-id\"");
+    let identifier = "\"server-id\": { \"type\": \"EN\", \"enterprise-id\": 1, \
+                      \"identifier\": \"0102\" }, ";
+    if is_needed { identifier.to_owned() + config } else { config.to_owned() }
+}
+
+/// Plays `comparison` on `make`; `look` is called after each step with its number. Returns the
+/// server, which still runs.
 fn play<'s>(
     make: ServerMake,
     comparison: &ComparisonScenario,
     tables: Option<LeaseTables<'s>>,
     mut look: impl FnMut(usize, &mut ObservedServer<'s>),
-) -> Result<(), String> {
+) -> Result<ObservedServer<'s>, String> {
     let mut observed = start(make, comparison, tables)?;
     let scenario = comparison.scenario();
     let mut player = ScenarioPlayer::new(&scenario);
@@ -137,7 +178,7 @@ fn play<'s>(
         }
         look(index + 1, &mut observed);
     }
-    Ok(())
+    Ok(observed)
 }
 
 /// Returns the end of a log, for the message of a failure.
@@ -154,6 +195,14 @@ fn views_after(
     observed: &mut ObservedServer<'_>,
 ) -> StepViews {
     let looked: &[String] = if step < comparison.look_from { &[] } else { &comparison.look };
+    if looked.iter().any(|view| view == "scripts") {
+        // The kernel's list of children may lack some while others end.
+        let mut looks_without = 0;
+        waited_at_most(LIMIT, || {
+            looks_without = if observed.runs_scripts() { 0 } else { looks_without + 1 };
+            looks_without > LOOKS_WITHOUT_SCRIPTS
+        });
+    }
     if !looked.is_empty() {
         waited_at_most(LIMIT, || observed.is_settled(comparison));
     }
@@ -220,7 +269,7 @@ fn faults(named: &NamedTwin, servers: &TwinDatabaseServers) -> Vec<String> {
         keas.push(views_after(comparison, step, observed));
     });
     let mut used = BTreeSet::new();
-    let played = played.and_then(|()| {
+    let played = played.and_then(|_| {
         play(ServerMake::Godwit, comparison, tables(), |step, observed| {
             let mut lone = Vec::new();
             // A difference stays in later steps.
@@ -245,10 +294,35 @@ fn faults(named: &NamedTwin, servers: &TwinDatabaseServers) -> Vec<String> {
             }
         })
     });
-    found.extend(played.err());
+    match played {
+        Ok(observed) => found.extend(written_later(comparison, observed, keas.last())),
+        Err(fault) => found.push(fault),
+    }
     let unused = (0..).zip(&comparison.differences).filter(|(number, _)| !used.contains(number));
     found.extend(unused.map(|(_, known)| format!("a verdict without a difference: {known:?}")));
     found
+}
+
+/// Returns the differences without a verdict between `keas`, Kea's views after the last step, and
+/// what Godwit has written when it has ended.
+fn written_later(
+    comparison: &ComparisonScenario,
+    mut observed: ObservedServer<'_>,
+    keas: Option<&StepViews>,
+) -> Vec<String> {
+    if let Err(error) = observed.daemon.end() {
+        return vec![format!("Godwit does not end: {error}")];
+    }
+    let (mut ours, mut theirs) = (StepViews::new(), StepViews::new());
+    for (view, kea) in keas.into_iter().flatten() {
+        if WRITTEN_LATER.contains(&view.as_str()) {
+            ours.push((view.clone(), observed.lines(view, comparison)));
+            theirs.push((view.clone(), kea.clone()));
+        }
+    }
+    let lone = unexplained(comparison, &ours, &theirs, &mut BTreeSet::new());
+    let text = |Lone { view, maker, line }| format!("at the end, {view}, only {maker:?}: {line}");
+    lone.into_iter().map(text).collect()
 }
 
 /// Plays the twins whose leases are in a database, or in files.

@@ -47,7 +47,7 @@ impl ViewRules {
     }
 
     /// Applies the rule `times`: replaces a time in which the server has run.
-    fn time(&self, seconds: i64) -> String {
+    pub(super) fn time(&self, seconds: i64) -> String {
         let (begin, end) = self.span_s;
         let is_now = (begin - LEEWAY_S..=end + LEEWAY_S).contains(&seconds);
         if is_now { "<now>".to_owned() } else { seconds.to_string() }

@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use scenario::{ComparisonScenario, ScenarioFamily, ScenarioServer, ScenarioServerError};
 use serde_json::{Value, json};
 
+use super::name_changes::{RequestReceiver, names_in};
 use super::rules::ViewRules;
 use super::tables::LeaseTables;
 use crate::subjects::process::{CREDENTIALS, Daemon, ServerMake};
@@ -20,6 +21,9 @@ pub(super) struct ObservedServer<'s> {
     begun_s: i64,
     /// Tables of leases; `None` for a lease file.
     tables: Option<LeaseTables<'s>>,
+    requests: RequestReceiver,
+    /// Options of the replies so far that have a name.
+    names: Vec<String>,
 }
 
 /// Files in a server's folder that the test has put there, or that are not part of its service.
@@ -31,8 +35,9 @@ impl<'s> ObservedServer<'s> {
         daemon: Daemon,
         begun_s: i64,
         tables: Option<LeaseTables<'s>>,
+        requests: RequestReceiver,
     ) -> Self {
-        Self { make, daemon, answer: None, begun_s, tables }
+        Self { make, daemon, answer: None, begun_s, tables, requests, names: Vec::new() }
     }
 
     fn rules(&self) -> ViewRules {
@@ -60,7 +65,11 @@ impl<'s> ObservedServer<'s> {
                 self.answer.as_ref().map(|answer| rules.answer(answer)).unwrap_or_default()
             }
             "folder" => self.folder(),
+            "names" => self.names.clone(),
+            "requests" => self.requests.lines(),
+            "legal-log" => self.legal_log(),
             "log" => self.log(comparison),
+            "scripts" => self.scripts(),
             "statistics" => self.statistics(),
             _ => panic!("there is no view `{view}`"),
         }
@@ -73,7 +82,10 @@ impl<'s> ObservedServer<'s> {
         let log = fs::read(self.daemon.folder().join("kea.log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let is_logged = |identifier: &String| log.contains(&format!("] {identifier} "));
-        comparison.present.iter().all(is_there)
+        let is_requested = comparison.requested.is_empty()
+            || self.requests.lines().iter().any(|line| line.contains(&comparison.requested));
+        is_requested
+            && comparison.present.iter().all(is_there)
             && comparison.logged.iter().all(is_logged)
             && !comparison.absent.iter().any(is_there)
     }
@@ -94,6 +106,89 @@ impl<'s> ObservedServer<'s> {
         }
         lines.sort();
         lines
+    }
+
+    /// Returns the lines of the legal log's files, in the order of their names, without the time
+    /// before each.
+    fn legal_log(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.daemon.folder()).expect("the folder is ours").flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|ending| ending == "txt"));
+        paths.sort();
+        let rules = self.rules();
+        let mut lines = Vec::new();
+        for path in paths {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let letter = |character: char| if character.is_ascii_digit() { '0' } else { character };
+            lines.push(format!("file {}", name.chars().map(letter).collect::<String>()));
+            let text = fs::read(&path).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            lines.extend(text.lines().map(|line| rules.text(line)));
+        }
+        lines
+    }
+
+    /// Returns true if the server has child processes. Kea starts all scripts of a message before
+    /// it answers it.
+    pub(super) fn runs_scripts(&self) -> bool {
+        let path = format!("/proc/{}/task", self.daemon.pid());
+        let threads = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut children =
+            threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+        let has_child = children.any(|children| !children.trim().is_empty());
+        let entries = fs::read_dir(self.daemon.folder().join("scripts"));
+        let mut names = entries.into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let has_part = names.any(|name| name.to_string_lossy().starts_with(".call-"));
+        self.make == ServerMake::Kea3 && (has_child || has_part)
+    }
+
+    /// Returns a line for each call of the script, with its argument and its environment. Scripts
+    /// run side by side, so the order is that of the lines.
+    fn scripts(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.daemon.folder().join("scripts"));
+        let mut lines = Vec::new();
+        for entry in entries.into_iter().flatten().flatten() {
+            if !entry.file_name().to_string_lossy().starts_with("call-") {
+                continue;
+            }
+            let text = fs::read(entry.path()).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text).into_owned();
+            let mut variables: Vec<String> =
+                text.lines().skip(1).map(|variable| self.variable(variable)).collect();
+            variables.sort();
+            let head =
+                text.lines().next().unwrap_or_default().split(' ').map(|word| self.word(word));
+            let head: Vec<String> = head.collect();
+            lines.push(format!("{} {}", head.join(" "), variables.join(" ")));
+        }
+        lines.sort();
+        lines
+    }
+
+    /// Returns a word of a script's call: in the path of a file of the legal log the time is zeros.
+    fn word(&self, word: &str) -> String {
+        let is_file = word.ends_with(".txt");
+        let zero = |letter: char| if letter.is_ascii_digit() { '0' } else { letter };
+        let word = self.rules().text(word);
+        if is_file { word.chars().map(zero).collect() } else { word }
+    }
+
+    /// Returns a variable of a script, without the values that differ between servers.
+    fn variable(&self, variable: &str) -> String {
+        let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
+        let [server, client] = self.daemon.ports().map(|port| port.to_string());
+        if name.ends_with("_CLTT") {
+            let seconds: Option<i64> = value.parse().ok();
+            let value = seconds.map_or_else(|| value.to_owned(), |at| self.rules().time(at));
+            return format!("{name}={value}");
+        }
+        match name {
+            "QUERY4_LOCAL_PORT" if value == server => format!("{name}=<server>"),
+            "QUERY4_REMOTE_PORT" | "QUERY6_REMOTE_PORT" if value == client => {
+                format!("{name}=<client>")
+            }
+            _ => variable.to_owned(),
+        }
     }
 
     /// Returns severity, logger, identifier and text of the log lines whose identifiers the twin
@@ -149,7 +244,13 @@ impl ScenarioServer for ObservedServer<'_> {
         is_answer: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Vec<Vec<u8>>, ScenarioServerError> {
         self.answer = None;
-        self.daemon.exchange(octets, expects_none, is_answer)
+        let replies = self.daemon.exchange(octets, expects_none, is_answer)?;
+        for reply in &replies {
+            self.names.extend(names_in(reply));
+        }
+        // The buffer of the receiver has no room for the requests of all steps.
+        self.requests.receive();
+        Ok(replies)
     }
 
     fn wait_s(&mut self, seconds: u64) -> Result<(), ScenarioServerError> {
@@ -159,7 +260,8 @@ impl ScenarioServer for ObservedServer<'_> {
 
     fn reload(&mut self, config: &str) -> Result<(), ScenarioServerError> {
         self.answer = None;
-        self.daemon.reload(config)
+        let config = super::with_server_id(self.daemon.family, config);
+        self.daemon.reload(&self.requests.add_to(&config))
     }
 
     fn command(&mut self, command: &str) -> Result<String, ScenarioServerError> {

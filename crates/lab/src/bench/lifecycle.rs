@@ -12,7 +12,7 @@ use super::recorder::RunRecorder;
 use super::service::{MeasuredServer, Service};
 use super::topology::BenchTopology;
 use crate::driver::features;
-use crate::error::LabError;
+use crate::error::LabResult;
 use crate::leases;
 use crate::trial::TrialRequest;
 
@@ -30,8 +30,9 @@ impl Service {
         for server in self.servers_mut() {
             topology.stop_server(server, recorder);
         }
-        // The file was made for the run, and is large.
+        // These files were made for the run, and are large.
         let _ = std::fs::remove_file(self.server.folder.join(features::RESERVATIONS_FILE));
+        features::remove_event_files(&self.server.folder);
         let lists = std::mem::take(&mut self.lists);
         let Some(lease_file) = self.server.lease_file() else { return };
         recorder.progress.step(&format!("verifying the leases of {label}"));
@@ -61,7 +62,7 @@ impl Service {
         topology: &mut BenchTopology<'_>,
         stop: &AtomicBool,
         recorder: &mut RunRecorder<'_>,
-    ) -> Result<(), LabError> {
+    ) -> LabResult<()> {
         self.end(topology, recorder);
         topology.empty_store(&self.server.store)?;
         if let Some(lease_file) = self.server.lease_file() {
@@ -88,7 +89,7 @@ impl Service {
         topology: &mut BenchTopology<'_>,
         stop: &AtomicBool,
         recorder: &mut RunRecorder<'_>,
-    ) -> Result<Exhaustion, LabError> {
+    ) -> LabResult<Exhaustion> {
         let exhaustion = topology.plan.exhaustion;
         let pool_size = exhaustion.pool_size(request.rate_per_s, request.dwell_s);
         for server in self.servers_mut() {

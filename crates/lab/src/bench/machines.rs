@@ -14,7 +14,7 @@ use super::generator::{From, RECORD};
 use super::recorder::RunRecorder;
 use super::service::{MeasuredServer, Service};
 use super::topology::BenchTopology;
-use crate::error::LabError;
+use crate::error::LabResult;
 use crate::folder;
 use crate::hosts::{GENERATOR_CPUS, RemotePart, RunOrigin, SampleFileReader, merge_samples};
 use crate::trial::TrialRequest;
@@ -58,7 +58,7 @@ impl BenchTopology<'_> {
         &mut self,
         server: &MeasuredServer,
         command: CommandLine,
-    ) -> Result<CommandLine, LabError> {
+    ) -> LabResult<CommandLine> {
         let interval_ms = self.plan.sampling_interval_ms;
         let cpu = self.processors.server;
         let Some(machines) = &mut self.machines else { return Ok(command) };
@@ -89,7 +89,7 @@ impl BenchTopology<'_> {
         request: &TrialRequest,
         seed: u64,
         folder: &Path,
-    ) -> Result<Vec<TrialGenerator>, LabError> {
+    ) -> LabResult<Vec<TrialGenerator>> {
         let machines = match &self.machines {
             Some(machines) if self.has_remote_generators() => machines,
             _ => {
@@ -124,7 +124,7 @@ impl BenchTopology<'_> {
     pub(super) fn start_generators(
         &self,
         parts: &[TrialGenerator],
-    ) -> Result<Vec<ChildProcess>, LabError> {
+    ) -> LabResult<Vec<ChildProcess>> {
         let start = if self.has_remote_generators() {
             ChildProcess::start_held
         } else {
@@ -145,11 +145,7 @@ impl BenchTopology<'_> {
 
     /// Copies the files of the generators `parts` to this machine, and merges their records in
     /// `folder`.
-    pub(super) fn collect(
-        &mut self,
-        parts: &[TrialGenerator],
-        folder: &Path,
-    ) -> Result<(), LabError> {
+    pub(super) fn collect(&mut self, parts: &[TrialGenerator], folder: &Path) -> LabResult<()> {
         let Some(machines) = &mut self.machines else { return Ok(()) };
         if machines.generators.is_empty() {
             return Ok(());

@@ -20,7 +20,7 @@ use super::service::{Service, describe_exit};
 use super::topology::BenchTopology;
 use super::{ProcessBench, avalanche, generator, perfdhcp, profile};
 use crate::driver;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::folder;
 use crate::profiler::{PerfRecording, UnreadSamples};
 use crate::samples::from_readings;
@@ -43,7 +43,7 @@ impl ProcessBench<'_> {
         &mut self,
         request: &TrialRequest,
         before: TrialRecord,
-    ) -> Result<TrialRecord, LabError> {
+    ) -> LabResult<TrialRecord> {
         let plan = self.topology.plan;
         let service = &self.services[request.subject];
         let name = format!("{:03}-{}", request.number, service.server.subject.file_name());
@@ -115,7 +115,7 @@ impl ProcessBench<'_> {
         request: &TrialRequest,
         processes: &mut [ChildProcess],
         recording: Option<PerfRecording>,
-    ) -> Result<(Option<ExitStatus>, TrialEvents), LabError> {
+    ) -> LabResult<(Option<ExitStatus>, TrialEvents)> {
         let plan = self.topology.plan;
         let began = Instant::now() + self.topology.lead();
         let share = if request.purpose == Purpose::Avalanche { avalanche::PATIENCE } else { 1.0 };
@@ -253,7 +253,7 @@ fn read_record(
     processes: &[ChildProcess],
     ended: Option<ExitStatus>,
     folder: &Path,
-) -> Result<Option<LoadRecord>, LabError> {
+) -> LabResult<Option<LoadRecord>> {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     let record = if request.purpose == Purpose::Avalanche {
         avalanche::record(&read(avalanche::REPORT), request)

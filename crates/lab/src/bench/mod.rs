@@ -31,7 +31,7 @@ use measure::record::{Purpose, RunRecord, TrialRecord};
 
 use crate::driver;
 use crate::environment;
-use crate::error::LabError;
+use crate::error::LabResult;
 use crate::leases::LeaseCheckResult;
 use crate::number_text::grouped;
 use crate::progress::ProgressWriter;
@@ -90,7 +90,7 @@ impl<'a> ProcessBench<'a> {
         settings: &BenchSettings<'a>,
         run: RunRecord,
         progress: &'a mut ProgressWriter,
-    ) -> Result<Self, LabError> {
+    ) -> LabResult<Self> {
         let BenchSettings { plan, time, subjects, stop, .. } = *settings;
         let mut recorder = RunRecorder::new(run, progress);
         let mut topology = BenchTopology::build(settings, &mut recorder)?;
@@ -134,7 +134,7 @@ impl<'a> ProcessBench<'a> {
     ///
     /// # Errors
     /// A process, namespace or folder could not be removed.
-    pub fn keep(self) -> Result<(), LabError> {
+    pub fn keep(self) -> LabResult<()> {
         let Self { services, topology, .. } = self;
         topology.keep(services)
     }
@@ -145,7 +145,7 @@ impl TrialRunner for ProcessBench<'_> {
         self.recorder.elapsed_s()
     }
 
-    fn start_anew(&mut self, subjects: &[SubjectId]) -> Result<(), LabError> {
+    fn start_anew(&mut self, subjects: &[SubjectId]) -> LabResult<()> {
         for &subject in subjects {
             let (topology, recorder) = (&mut self.topology, &mut self.recorder);
             self.services[subject].start_anew(topology, self.stop, recorder)?;
@@ -161,7 +161,7 @@ impl TrialRunner for ProcessBench<'_> {
         self.recorder.progress.set_remaining(self.time.remaining_after_s(stage));
     }
 
-    fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError> {
+    fn trial(&mut self, request: &TrialRequest) -> LabResult<TrialEnd> {
         let (topology, recorder) = (&mut self.topology, &mut self.recorder);
         let service = &mut self.services[request.subject];
         let (label, rate) = (service.server.subject.label(), grouped(request.rate_per_s));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use measure::record::Polls;
 use testbed::MeasurementTopology;
 
-use crate::error::LabError;
+use crate::error::LabResult;
 
 /// Time from one statistics request to the next.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ const ENDS_BYTES: usize = 64;
 /// the answer that it waits for.
 #[derive(Debug)]
 pub(super) struct Poller {
-    thread: JoinHandle<Result<Polls, LabError>>,
+    thread: JoinHandle<LabResult<Polls>>,
     /// Sender whose drop ends the polling thread.
     stop_sender: Sender<()>,
 }
@@ -45,8 +45,7 @@ impl Poller {
         };
         let thread = std::thread::spawn(move || {
             if let Some(name) = namespace {
-                netio::namespace::enter(&Path::new("/run/netns").join(name))
-                    .map_err(|e| LabError::Failed(e.to_string()))?;
+                netio::namespace::enter(&Path::new("/run/netns").join(name))?;
             }
             Ok(poll(address, &stop_receiver))
         });
@@ -57,7 +56,7 @@ impl Poller {
     ///
     /// # Errors
     /// The thread could not enter the generator's namespace.
-    pub(super) fn finish(self) -> Result<Polls, LabError> {
+    pub(super) fn finish(self) -> LabResult<Polls> {
         drop(self.stop_sender);
         self.thread.join().expect("the thread does not panic")
     }

@@ -17,7 +17,7 @@ use testbed::{TopologySide, proc, qdisc};
 
 use super::recorder::RunRecorder;
 use super::service::MeasuredServer;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 
 impl MeasuredServer {
     /// Sets the receive buffers and the link's queueing discipline as the server's line requires;
@@ -26,7 +26,7 @@ impl MeasuredServer {
         &self,
         plan: &Plan,
         recorder: &mut RunRecorder<'_>,
-    ) -> Result<Option<Queues>, LabError> {
+    ) -> LabResult<Option<Queues>> {
         if !plan.varies_queues() {
             return Ok(None);
         }
@@ -51,7 +51,7 @@ impl MeasuredServer {
     }
 
     /// Returns the counts of the server's queues in a trial, given the queues `before` it.
-    pub(super) fn queues_since(&self, before: Option<Queues>) -> Result<Option<Queues>, LabError> {
+    pub(super) fn queues_since(&self, before: Option<Queues>) -> LabResult<Option<Queues>> {
         let Some(before) = before else { return Ok(None) };
         let mut queues = self.queues_now()?;
         for bytes in [before.receive_buffer_least_bytes, before.receive_buffer_most_bytes] {
@@ -67,7 +67,7 @@ impl MeasuredServer {
         Ok(Some(queues))
     }
 
-    fn queues_now(&self) -> Result<Queues, LabError> {
+    fn queues_now(&self) -> LabResult<Queues> {
         let mut queues = Queues::default();
         for socket in server_sockets(self) {
             if let Ok(bytes) = socket.receive_buffer_bytes() {
@@ -75,7 +75,7 @@ impl MeasuredServer {
                 queues.note_socket(bytes as u64);
             }
         }
-        let leaving = |side: TopologySide| -> Result<Option<Qdisc>, LabError> {
+        let leaving = |side: TopologySide| -> LabResult<Option<Qdisc>> {
             let Some(namespace) = self.network.namespace(side) else { return Ok(None) };
             let tc_output = qdisc::show(namespace, self.network.interface(side))?;
             Ok(qdisc_in(&tc_output))

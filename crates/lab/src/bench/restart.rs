@@ -6,7 +6,7 @@ use netio::Clock;
 
 use super::topology::BenchTopology;
 use crate::driver;
-use crate::error::LabError;
+use crate::error::LabResult;
 
 /// Interval of the generator's counts in trials with a restart of the database, in seconds.
 pub(super) const INTERVAL_S: &str = "0.1";
@@ -41,7 +41,7 @@ impl BenchTopology<'_> {
         &mut self,
         store: LeaseStoreKind,
         purpose: Purpose,
-    ) -> Result<Option<DatabaseRestart>, LabError> {
+    ) -> LabResult<Option<DatabaseRestart>> {
         let engine = driver::engine(store);
         let Some(database) =
             self.databases.iter_mut().find(|database| Some(database.engine()) == engine)

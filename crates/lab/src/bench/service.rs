@@ -13,7 +13,7 @@ use testbed::{ChildProcess, CommandLine, MeasurementTopology, Quota, SamplerTarg
 
 use super::settle::ServerWaits;
 use crate::driver::{PreparedServer, StoreLocation};
-use crate::error::LabError;
+use crate::error::LabResult;
 use crate::hosts::SampleFileReader;
 use crate::leases::LeaseFile;
 use crate::subject::MeasurementSubject;
@@ -92,7 +92,7 @@ pub(super) struct StartedServer {
 impl StartedServer {
     /// Starts the server's process again, in `folder` and within its share of a processor. The
     /// process before must have ended.
-    pub(super) fn restart(&mut self, folder: &Path) -> Result<(), LabError> {
+    pub(super) fn restart(&mut self, folder: &Path) -> LabResult<()> {
         self.generation += 1;
         let name = format!("server-{}", self.generation);
         let start = if self.is_remote { ChildProcess::start_held } else { ChildProcess::start };

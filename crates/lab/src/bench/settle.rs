@@ -17,7 +17,7 @@ use super::recorder::RunRecorder;
 use super::service::MeasuredServer;
 use super::topology::BenchTopology;
 use crate::driver;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::probe::ServerProbe;
 use crate::trial::TrialEnd;
 
@@ -79,7 +79,7 @@ impl MeasuredServer {
         topology: &BenchTopology<'_>,
         stop: &AtomicBool,
         recorder: &mut RunRecorder<'_>,
-    ) -> Result<(), LabError> {
+    ) -> LabResult<()> {
         let mut probe = topology.probe()?;
         let patience = match self.subject.feature {
             _ if self.started.is_none() => RUNNING_SERVER_PATIENCE,
@@ -122,7 +122,7 @@ impl MeasuredServer {
         topology: &mut BenchTopology<'_>,
         stop: &AtomicBool,
         recorder: &mut RunRecorder<'_>,
-    ) -> Result<Option<f64>, LabError> {
+    ) -> LabResult<Option<f64>> {
         let began = Instant::now();
         let mut probe = topology.probe()?;
         if !self.answers(&mut probe, SETTLE_TIMEOUT, None, stop)? {
@@ -155,7 +155,7 @@ impl MeasuredServer {
         patience: Duration,
         began: Option<Instant>,
         stop: &AtomicBool,
-    ) -> Result<bool, LabError> {
+    ) -> LabResult<bool> {
         let until = Instant::now() + patience;
         let address = self.address;
         let give_up =

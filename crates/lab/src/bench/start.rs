@@ -13,7 +13,7 @@ use super::service::{MeasuredServer, Service, StartedServer};
 use super::settle::ServerWaits;
 use super::topology::BenchTopology;
 use crate::driver::{self, PreparedServer, ServerDeployment, StoreLocation};
-use crate::error::LabError;
+use crate::error::LabResult;
 use crate::folder;
 use crate::hosts::{Machines, SampleFileReader};
 use crate::subject::{MeasurementSubject, SubjectKind};
@@ -27,7 +27,7 @@ pub(super) fn start_all(
     topology: &mut BenchTopology<'_>,
     stop: &AtomicBool,
     recorder: &mut RunRecorder<'_>,
-) -> Result<PerSubject<Service>, LabError> {
+) -> LabResult<PerSubject<Service>> {
     let mut services = Vec::new();
     for (number, subject) in subjects.iter().enumerate() {
         let server = MeasuredServer::start(subject, number, None, topology, recorder)?;
@@ -53,7 +53,7 @@ impl MeasuredServer {
         store: Option<StoreLocation>,
         topology: &mut BenchTopology<'_>,
         recorder: &mut RunRecorder<'_>,
-    ) -> Result<Self, LabError> {
+    ) -> LabResult<Self> {
         let mut server = Self {
             subject: subject.clone(),
             terms: MeasurementTerms::for_subject(subject, topology.plan),
@@ -103,7 +103,7 @@ impl MeasuredServer {
         topology: &mut BenchTopology<'_>,
         stop: &AtomicBool,
         recorder: &mut RunRecorder<'_>,
-    ) -> Result<Self, LabError> {
+    ) -> LabResult<Self> {
         self.wait_until_it_answers(topology, stop, recorder)?;
         if let (Some(started), Some(pid)) = (&self.started, self.pid()) {
             let status = testbed::proc::read(format!("/proc/{pid}/status"));
@@ -122,7 +122,7 @@ impl MeasuredServer {
     pub(super) fn prepare(
         &self,
         topology: &mut BenchTopology<'_>,
-    ) -> Result<(PreparedServer, CommandLine), LabError> {
+    ) -> LabResult<(PreparedServer, CommandLine)> {
         let prepared = driver::prepare(&self.subject, &self.deployment(topology))?;
         let cpu = Some(topology.processors.server);
         let command = self.network.command(TopologySide::Server, cpu, prepared.command.clone());
@@ -159,7 +159,7 @@ impl MeasuredServer {
 
     /// Starts the server's process again, after the one before has ended; does nothing for a
     /// server that ran before the lab.
-    pub(super) fn start_again(&mut self, topology: &mut BenchTopology<'_>) -> Result<(), LabError> {
+    pub(super) fn start_again(&mut self, topology: &mut BenchTopology<'_>) -> LabResult<()> {
         let Some(started) = &mut self.started else { return Ok(()) };
         started.restart(&self.folder)?;
         Ok(topology.run.register_group(started.process.pid())?)
@@ -172,7 +172,7 @@ fn quota(
     number: usize,
     topology: &mut BenchTopology<'_>,
     recorder: &mut RunRecorder<'_>,
-) -> Result<Option<Quota>, LabError> {
+) -> LabResult<Option<Quota>> {
     let share = topology.plan.server.processor_share;
     if share >= 1.0 {
         return Ok(None);

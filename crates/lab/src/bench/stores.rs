@@ -19,7 +19,7 @@ use super::recorder::RunRecorder;
 use super::service::MeasuredServer;
 use super::topology::BenchTopology;
 use crate::driver::{self, LEASE_FILE, StoreLocation};
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::family::AddressFamily;
 use crate::subject::MeasurementSubject;
 
@@ -76,7 +76,7 @@ impl BenchTopology<'_> {
         &mut self,
         engine: DatabaseEngine,
         recorder: &mut RunRecorder<'_>,
-    ) -> Result<u16, LabError> {
+    ) -> LabResult<u16> {
         let port = |of: &PrivateDatabase| of.port().expect("it listens on loopback");
         if let Some(database) = self.database(Some(engine)) {
             return Ok(port(database));
@@ -103,7 +103,7 @@ impl BenchTopology<'_> {
         subject: &MeasurementSubject,
         folder: &Path,
         recorder: &mut RunRecorder<'_>,
-    ) -> Result<StoreLocation, LabError> {
+    ) -> LabResult<StoreLocation> {
         let location = match (subject.store, driver::engine(subject.store)) {
             (_, Some(engine)) => {
                 let name = subject.file_name().replace('-', "_").to_ascii_lowercase();
@@ -124,12 +124,7 @@ impl BenchTopology<'_> {
     /// Returns the port at which the database at `port` seems to be a round trip of `round_trip_ms`
     /// away. The process that delays bytes runs on the generator's processor, so that the server's
     /// has no more to do than with a near database.
-    fn delayed_port(
-        &mut self,
-        port: u16,
-        round_trip_ms: u32,
-        folder: &Path,
-    ) -> Result<u16, LabError> {
+    fn delayed_port(&mut self, port: u16, round_trip_ms: u32, folder: &Path) -> LabResult<u16> {
         let command = CommandLine::new(self.godwit.to_string_lossy())
             .args(["lab", "distance", "--listen", "127.0.0.1:0"])
             .args(["--to", &format!("127.0.0.1:{port}")])
@@ -155,7 +150,7 @@ impl BenchTopology<'_> {
         }
     }
 
-    fn make_tables(&self, location: &StoreLocation) -> Result<(), LabError> {
+    fn make_tables(&self, location: &StoreLocation) -> LabResult<()> {
         let Some(mut line) = self.tool(location, "init") else { return Ok(()) };
         if let StoreLocation::Database { engine, name, .. } = location {
             self.database(Some(*engine)).map(|database| database.create(name)).transpose()?;
@@ -167,7 +162,7 @@ impl BenchTopology<'_> {
 
     /// Empties the lease store at `location` of a server that does not run, at a cost that does not
     /// grow with the number of leases.
-    pub(super) fn empty_store(&self, location: &StoreLocation) -> Result<(), LabError> {
+    pub(super) fn empty_store(&self, location: &StoreLocation) -> LabResult<()> {
         match location {
             StoreLocation::Memfile => return Ok(()),
             StoreLocation::Sqlite(file) => {
@@ -184,7 +179,7 @@ impl BenchTopology<'_> {
 
     /// Writes the leases in the database of `server` to its lease file, and compares their number
     /// with the count of the database's own client.
-    pub(super) fn write_leases(&self, server: &MeasuredServer) -> Result<(), LabError> {
+    pub(super) fn write_leases(&self, server: &MeasuredServer) -> LabResult<()> {
         let Some(line) = self.tool(&server.store, "dump") else { return Ok(()) };
         let family = match self.family.version() {
             AddressFamily::V4 => "-4",
@@ -212,7 +207,7 @@ impl BenchTopology<'_> {
         &self,
         server: &MeasuredServer,
         recorder: &mut RunRecorder<'_>,
-    ) -> Result<f64, LabError> {
+    ) -> LabResult<f64> {
         if !self.family.protocol.is_dhcp() || server.started.is_none() {
             return Ok(0.0);
         }
@@ -226,7 +221,7 @@ impl BenchTopology<'_> {
         Ok(latest(disk).or_else(|| latest(RESULTS)).map_or(0.0, |flush| flush.median_us))
     }
 
-    fn measure_flushes(&self, at_s: f64, flushes: &mut Vec<FlushCost>) -> Result<(), LabError> {
+    fn measure_flushes(&self, at_s: f64, flushes: &mut Vec<FlushCost>) -> LabResult<()> {
         let device = |folder: &Path| fs::metadata(folder).map(|metadata| metadata.dev()).ok();
         let mut disks = vec![(RESULTS, self.folder.as_path())];
         if let Some(database) = self.databases.first()

@@ -18,7 +18,7 @@ use super::BenchSettings;
 use super::recorder::RunRecorder;
 use super::service::Service;
 use crate::driver;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::family::ProtocolAddressing;
 use crate::folder;
 use crate::hosts::Machines;
@@ -71,7 +71,7 @@ impl<'a> BenchTopology<'a> {
     pub(super) fn build(
         settings: &BenchSettings<'a>,
         recorder: &mut RunRecorder<'_>,
-    ) -> Result<Self, LabError> {
+    ) -> LabResult<Self> {
         let BenchSettings { plan, subjects, ref godwit, ref folder, running, .. } = *settings;
         let mut run = Registry::open()?.begin()?;
         run.register_folder(folder)?;
@@ -134,7 +134,7 @@ impl<'a> BenchTopology<'a> {
         &mut self,
         number: usize,
         subject: &MeasurementSubject,
-    ) -> Result<MeasurementTopology, LabError> {
+    ) -> LabResult<MeasurementTopology> {
         if !driver::needs_own_link(subject) {
             return Ok(self.network.clone());
         }
@@ -158,7 +158,7 @@ impl<'a> BenchTopology<'a> {
         &self,
         number: usize,
         network: &MeasurementTopology,
-    ) -> Result<SocketAddr, LabError> {
+    ) -> LabResult<SocketAddr> {
         match (network, &self.machines) {
             (_, Some(machines)) => Ok(machines.server_address(number)),
             (MeasurementTopology::Namespaces { .. }, None) => {
@@ -171,7 +171,7 @@ impl<'a> BenchTopology<'a> {
     }
 
     /// Opens the socket from which the lab sends its own requests to servers.
-    pub(super) fn probe(&self) -> Result<ServerProbe, LabError> {
+    pub(super) fn probe(&self) -> LabResult<ServerProbe> {
         let namespace = self.network.namespace(TopologySide::Client);
         let path = namespace.map(|name| Path::new("/run/netns").join(name));
         let question = if self.family.protocol.is_dhcp() {
@@ -184,7 +184,7 @@ impl<'a> BenchTopology<'a> {
 
     /// Keeps the result folder, and removes everything else that was built for the run, `services`
     /// first.
-    pub(super) fn keep(mut self, services: PerSubject<Service>) -> Result<(), LabError> {
+    pub(super) fn keep(mut self, services: PerSubject<Service>) -> LabResult<()> {
         self.run.unregister_folder(&self.folder);
         drop(services);
         self.databases.clear();
@@ -208,10 +208,7 @@ fn namespace_settings(
 }
 
 /// Returns the generator's address in `topology`, which for DHCP is the relay agent's.
-fn relay_in(
-    topology: &MeasurementTopology,
-    family: ProtocolAddressing,
-) -> Result<SocketAddr, LabError> {
+fn relay_in(topology: &MeasurementTopology, family: ProtocolAddressing) -> LabResult<SocketAddr> {
     match topology {
         MeasurementTopology::Namespaces { .. } => {
             Ok(SocketAddr::new(family.relay, family.relay_port))
@@ -221,7 +218,7 @@ fn relay_in(
     }
 }
 
-fn loopback_address(family: ProtocolAddressing) -> Result<SocketAddr, LabError> {
+fn loopback_address(family: ProtocolAddressing) -> LabResult<SocketAddr> {
     Ok(SocketAddr::new(family.loopback, free_port(family.loopback)?))
 }
 
@@ -230,7 +227,7 @@ fn assign(
     machines: Option<&Machines>,
     has_server: bool,
     warnings: &mut Vec<String>,
-) -> Result<(Processors, Option<PinnedSelf>), LabError> {
+) -> LabResult<(Processors, Option<PinnedSelf>)> {
     let (own, pinned) = choose_processors(has_server && machines.is_none(), warnings)?;
     let last = machines.and_then(|machines| machines.server.processors().last());
     Ok((Processors { server: last.copied().unwrap_or(own.server), ..own }, pinned))
@@ -242,7 +239,7 @@ fn assign(
 fn choose_processors(
     has_server: bool,
     warnings: &mut Vec<String>,
-) -> Result<(Processors, Option<PinnedSelf>), LabError> {
+) -> LabResult<(Processors, Option<PinnedSelf>)> {
     let cpus = allowed_cpus();
     let mut pinned = None;
     let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
@@ -287,7 +284,7 @@ fn choose_topology(
     processors: Processors,
     run: &mut RegisteredRun,
     warnings: &mut Vec<String>,
-) -> Result<MeasurementTopology, LabError> {
+) -> LabResult<MeasurementTopology> {
     let (choice, family) = (plan.topology, ProtocolAddressing::for_protocol(plan.protocol));
     let is_root = testbed::registry::user_id() == 0;
     let loopback = |why: &str, warnings: &mut Vec<String>| {

@@ -8,7 +8,7 @@ use super::deployment::{
     PreparedServer, ServerDeployment, common_configuration, write_configuration,
 };
 use super::dns;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 
 /// Returns the placeholders that `--server-command` may have for `protocol`, such as the path of
 /// the configuration in Kea's form for DHCP or of the zone file for DNS.
@@ -21,7 +21,7 @@ const fn placeholders(protocol: MeasuredProtocol) -> &'static [&'static str] {
 }
 
 /// Returns the program of a server command's `template`, after checking the template itself.
-pub(super) fn program(template: &str, protocol: MeasuredProtocol) -> Result<String, LabError> {
+pub(super) fn program(template: &str, protocol: MeasuredProtocol) -> LabResult<String> {
     let wrong = |why: &str| LabError::Usage(format!("--server-command '{template}': {why}"));
     let words = split_words(template).map_err(|why| wrong(&why))?;
     let program = words.first().ok_or_else(|| wrong("it is empty"))?;
@@ -36,10 +36,7 @@ pub(super) fn program(template: &str, protocol: MeasuredProtocol) -> Result<Stri
     Ok(program.clone())
 }
 
-pub(super) fn prepare(
-    template: &str,
-    deployment: &ServerDeployment,
-) -> Result<PreparedServer, LabError> {
+pub(super) fn prepare(template: &str, deployment: &ServerDeployment) -> LabResult<PreparedServer> {
     let protocol = deployment.family.protocol;
     program(template, protocol)?;
     let configuration = if protocol.is_dhcp() {

@@ -11,7 +11,7 @@ use testbed::CommandLine;
 
 use super::features;
 use super::store::{LEASE_FILE, StoreLocation};
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::family::{AddressFamily, ProtocolAddressing};
 use crate::leases::LeaseFile;
 
@@ -139,10 +139,13 @@ pub(super) fn confined(mut command: CommandLine, folder: &Path) -> CommandLine {
         "KEA_DHCP_DATA_DIR",
         "KEA_LOG_FILE_DIR",
         "KEA_CONTROL_SOCKET_DIR",
+        "KEA_LEGAL_LOG_DIR",
     ] {
         command = command.env(name, folder.to_string_lossy());
     }
-    command
+    let scripts = folder.join(features::SCRIPT_FILE);
+    let scripts = scripts.parent().unwrap_or(folder).to_string_lossy().into_owned();
+    command.env("KEA_HOOK_SCRIPTS_PATH", scripts)
 }
 
 /// Returns the lease file that Kea's configuration names; `None` if the configuration writes none.
@@ -157,7 +160,7 @@ pub(super) fn lease_file(deployment: &ServerDeployment) -> Option<LeaseFile> {
 pub(super) fn write_configuration(
     deployment: &ServerDeployment,
     configuration: &Value,
-) -> Result<String, LabError> {
+) -> LabResult<String> {
     write_configuration_for_folder(&deployment.folder, deployment, configuration)
 }
 
@@ -167,7 +170,7 @@ pub(super) fn write_configuration_for_folder(
     server_folder: &Path,
     deployment: &ServerDeployment,
     configuration: &Value,
-) -> Result<String, LabError> {
+) -> LabResult<String> {
     let path = deployment.folder.join(CONFIGURATION);
     let whole = json!({ format!("Dhcp{}", deployment.digit()): configuration });
     let text = serde_json::to_string_pretty(&whole).expect("values are JSON");
@@ -176,7 +179,7 @@ pub(super) fn write_configuration_for_folder(
     Ok(path.to_string_lossy().into_owned())
 }
 
-pub(super) fn write(path: &Path, text: &str) -> Result<(), LabError> {
+pub(super) fn write(path: &Path, text: &str) -> LabResult<()> {
     std::fs::write(path, text).map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
 }
 

@@ -11,18 +11,18 @@ use testbed::CommandLine;
 use testbed::command::require_program;
 
 use super::deployment::{PreparedServer, ServerDeployment, netmask, reported_version};
-use crate::error::LabError;
+use crate::error::LabResult;
 use crate::family::AddressFamily;
 use crate::leases::LeaseFile;
 
 /// Name of the file with dnsmasq's leases.
 const LEASES: &str = "dnsmasq.leases";
 
-pub(super) fn program() -> Result<PathBuf, LabError> {
+pub(super) fn program() -> LabResult<PathBuf> {
     Ok(PathBuf::from(require_program("dnsmasq", "dnsmasq-base")?))
 }
 
-pub(super) fn prepare(deployment: &ServerDeployment) -> Result<PreparedServer, LabError> {
+pub(super) fn prepare(deployment: &ServerDeployment) -> LabResult<PreparedServer> {
     let program = program()?;
     let arguments = arguments(deployment);
     let command = CommandLine::new(program.to_string_lossy());

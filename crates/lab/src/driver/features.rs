@@ -4,9 +4,10 @@
 //! The clients, subnets or addresses of a feature are those that the generator plays: a lookup that
 //! no client causes would cost nothing.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::deployment::ServerDeployment;
 use super::store::LEASE_FILE;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::family::AddressFamily;
 
 /// Number of client classes in a configuration with the feature of client classes.
@@ -49,6 +50,8 @@ const RESERVED_V4: Ipv4Addr = Ipv4Addr::new(10, 200, 0, 0);
 const RESERVED_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0x100, 0, 0);
 /// Name of the file next to the configuration that has the reservations.
 pub(crate) const RESERVATIONS_FILE: &str = "reservations.json";
+/// Name of the script that the server calls for each event of a lease, below its folder.
+pub(super) const SCRIPT_FILE: &str = "scripts/script.sh";
 /// Marker in the configuration's JSON that is replaced by the include (`<?include`) of
 /// [`RESERVATIONS_FILE`], which JSON cannot express.
 const INCLUDED: &str = "reservations are included here";
@@ -70,7 +73,7 @@ pub(crate) const fn has_links(feature: ServerFeature) -> bool {
 
 /// Returns the number of distinct clients that the configuration can serve; `None` when only the
 /// pool limits them.
-pub(crate) const fn client_capacity(feature: ServerFeature) -> Option<u32> {
+pub(crate) fn client_capacity(feature: ServerFeature) -> Option<u32> {
     match feature {
         // Clients beyond those with a reservation would be served in another way.
         feature if feature.has_reservations() => match feature {
@@ -153,13 +156,7 @@ pub(super) fn apply(deployment: &ServerDeployment, configuration: &mut Value) {
             let test = (0..ADDRESSES).map(term).collect::<Vec<_>>().join(" or ");
             configuration["client-classes"] = json!([class(0, Some(test))]);
         }
-        ServerFeature::Reservations
-        | ServerFeature::ReservationsOff
-        | ServerFeature::ReservationsOfOthers
-        | ServerFeature::ReservationsByOne
-        | ServerFeature::ReservationsOutOfPool
-        | ServerFeature::ReservationsGlobal
-        | ServerFeature::ReservationsEarlyGlobal => reserve(deployment, configuration),
+        feature if feature.has_reservations() => reserve(deployment, configuration),
         ServerFeature::NotPersisted => configuration["lease-database"]["persist"] = json!(false),
         ServerFeature::LogInfo => configuration["loggers"][0]["severity"] = json!("INFO"),
         ServerFeature::LogDebug => {
@@ -167,6 +164,22 @@ pub(super) fn apply(deployment: &ServerDeployment, configuration: &mut Value) {
             configuration["loggers"][0]["debuglevel"] = json!(99);
         }
         ServerFeature::ChattyCached => configuration["cache-threshold"] = json!(0.25),
+        ServerFeature::LegalLog => {
+            configuration["hooks-libraries"] = json!([{ "library": "libdhcp_legal_log.so" }]);
+        }
+        feature if feature.has_names() => {
+            configuration["ddns-replace-client-name"] = json!("when-not-present");
+            configuration["ddns-qualifying-suffix"] = json!("lab.example.");
+            let is_on = feature != ServerFeature::DdnsOff;
+            configuration["dhcp-ddns"] = json!({ "enable-updates": is_on });
+        }
+        ServerFeature::RunScript => {
+            let script = deployment.folder.join(SCRIPT_FILE);
+            configuration["hooks-libraries"] = json!([{
+                "library": "libdhcp_run_script.so",
+                "parameters": { "name": script.to_string_lossy(), "sync": false }
+            }]);
+        }
         ServerFeature::ManySubnets | ServerFeature::PolledSubnets => {
             many_subnets(deployment, &mut configuration[key]);
         }
@@ -261,7 +274,7 @@ pub(super) fn with_includes(folder: &Path, text: &str) -> String {
 
 /// Writes the additional files for the feature of `deployment` that the configuration includes or
 /// the server reads.
-pub(super) fn write_files(deployment: &ServerDeployment) -> Result<(), LabError> {
+pub(super) fn write_files(deployment: &ServerDeployment) -> LabResult<()> {
     let write = |name: &str, of: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         let path = deployment.folder.join(name);
         write_with(&path, of).map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
@@ -272,6 +285,9 @@ pub(super) fn write_files(deployment: &ServerDeployment) -> Result<(), LabError>
         let first = if is_of_others { FIRST_ABSENT_CLIENT } else { 0 };
         write(RESERVATIONS_FILE, &|file| reservations(version, first, count, file))?;
     }
+    if deployment.feature == ServerFeature::RunScript {
+        write_script(&deployment.folder.join(SCRIPT_FILE))?;
+    }
     let pool = deployment.pool_size();
     let free = deployment.feature.used_per_10_000().map_or_else(
         || pool.saturating_sub(deployment.feature.initial_leases()),
@@ -281,6 +297,26 @@ pub(super) fn write_files(deployment: &ServerDeployment) -> Result<(), LabError>
         write(LEASE_FILE, &|file| leases(deployment.pool.0, pool, free, file))?;
     }
     Ok(())
+}
+
+/// Removes the files of the legal log and the queue of DNS updates in `folder`, as far as there are
+/// any.
+pub(crate) fn remove_event_files(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_legal_log = |name: &str| name.starts_with("kea-legal.") && name.ends_with(".txt");
+    let is_event_file = |name: &str| is_legal_log(name) || name.ends_with(".ddns-queue");
+    for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(is_event_file)) {
+        let _ = std::fs::remove_file(entry.path());
+    }
+}
+
+/// Writes a script that does nothing.
+fn write_script(path: &Path) -> LabResult<()> {
+    let folder = path.parent().unwrap_or(path);
+    let written = std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(path, "#!/bin/sh\nexit 0\n"))
+        .and_then(|()| std::fs::set_permissions(path, Permissions::from_mode(0o755)));
+    written.map_err(|e| LabError::cannot(format!("write {}", path.display()), e))
 }
 
 fn write_with(path: &Path, of: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {

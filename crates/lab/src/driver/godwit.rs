@@ -8,12 +8,15 @@ use super::deployment::{
     PreparedServer, ServerDeployment, common_configuration, confined, lease_file, reported_version,
     with_ports, write_configuration,
 };
-use crate::error::LabError;
+use crate::error::LabResult;
+
+/// UDP port of loopback at which no DNS server runs.
+const NO_DNS_PORT: u16 = 5_399;
 
 pub(super) fn prepare(
     durability: ServerDurability,
     deployment: &ServerDeployment,
-) -> Result<PreparedServer, LabError> {
+) -> LabResult<PreparedServer> {
     let mut configuration = common_configuration(deployment);
     // A client that comes again is renewed with a row, as by servers that do not cache leases.
     if deployment.feature != ServerFeature::ChattyCached {
@@ -36,6 +39,17 @@ pub(super) fn prepare(
     }
     if deployment.feature.threads() > 1 {
         own["shards"] = json!(deployment.feature.threads());
+    }
+    if deployment.feature == ServerFeature::LocalNames {
+        own["local-names"] = json!({ "domain": "lab.example" });
+    }
+    if deployment.feature == ServerFeature::DdnsInside {
+        let servers = json!([{ "ip-address": "127.0.0.1", "port": NO_DNS_PORT }]);
+        let zone = |name: &str| json!([{ "name": name, "dns-servers": servers }]);
+        own["ddns"] = json!({
+            "forward-ddns": { "ddns-domains": zone("lab.example.") },
+            "reverse-ddns": { "ddns-domains": zone("arpa.") }
+        });
     }
     if let Some(store) = deployment.store.godwit_settings() {
         own["lease-database"] = store;

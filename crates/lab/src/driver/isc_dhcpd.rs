@@ -13,7 +13,7 @@ use testbed::CommandLine;
 use testbed::command::require_program;
 
 use super::deployment::{PreparedServer, ServerDeployment, netmask, reported_version, write};
-use crate::error::LabError;
+use crate::error::LabResult;
 use crate::family::AddressFamily;
 use crate::leases::LeaseFile;
 
@@ -31,11 +31,11 @@ const WITHOUT_SYSLOG: [&str; 6] = [
     "sh",
 ];
 
-pub(super) fn program() -> Result<PathBuf, LabError> {
+pub(super) fn program() -> LabResult<PathBuf> {
     Ok(PathBuf::from(require_program("dhcpd", "isc-dhcp-server")?))
 }
 
-pub(super) fn prepare(deployment: &ServerDeployment) -> Result<PreparedServer, LabError> {
+pub(super) fn prepare(deployment: &ServerDeployment) -> LabResult<PreparedServer> {
     let program = program()?.to_string_lossy().into_owned();
     let path = |name: &str| deployment.folder.join(name);
     let word = |name: &str| path(name).to_string_lossy().into_owned();

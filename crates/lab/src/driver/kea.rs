@@ -5,9 +5,9 @@
 //! lookup of reservations where there are none, no log lines per packet, no lease file cleanup
 //! (`lfc-interval` 0) in the middle of a trial.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use measure::plan::LeaseStoreKind;
+use measure::plan::{LeaseStoreKind, ServerFeature};
 use serde_json::{Value, json};
 use testbed::command::require_program;
 use testbed::{CommandLine, Debian13, debian};
@@ -16,7 +16,8 @@ use super::deployment::{
     CONFIGURATION, PreparedServer, ServerDeployment, common_configuration, confined, lease_file,
     reported_version, with_ports, write_configuration, write_configuration_for_folder,
 };
-use crate::error::LabError;
+use super::features;
+use crate::error::{LabError, LabResult};
 use crate::family::AddressFamily;
 use crate::subject::KeaVersion;
 
@@ -31,7 +32,7 @@ const fn threads(store: LeaseStoreKind) -> (u32, u32) {
     }
 }
 
-pub(super) fn program(version: AddressFamily) -> Result<PathBuf, LabError> {
+pub(super) fn program(version: AddressFamily) -> LabResult<PathBuf> {
     let name = program_name(version);
     Ok(PathBuf::from(require_program(name, &format!("{name}-server"))?))
 }
@@ -44,7 +45,7 @@ const fn program_name(version: AddressFamily) -> &'static str {
 }
 
 /// Returns the root folder with an installed Debian 13 that has Kea's server for `version`.
-pub(super) fn debian_13(version: AddressFamily) -> Result<Debian13, LabError> {
+pub(super) fn debian_13(version: AddressFamily) -> LabResult<Debian13> {
     let debian = Debian13::find().filter(|debian| debian.program(program_name(version)).is_some());
     debian.ok_or_else(|| {
         LabError::Failed(
@@ -59,7 +60,7 @@ pub(super) fn prepare(
     version: KeaVersion,
     multi_threaded: bool,
     deployment: &ServerDeployment,
-) -> Result<PreparedServer, LabError> {
+) -> LabResult<PreparedServer> {
     match version {
         KeaVersion::Installed => prepare_installed(multi_threaded, deployment),
         KeaVersion::Debian13 => prepare_debian_13(multi_threaded, deployment),
@@ -69,7 +70,7 @@ pub(super) fn prepare(
 fn prepare_installed(
     multi_threaded: bool,
     deployment: &ServerDeployment,
-) -> Result<PreparedServer, LabError> {
+) -> LabResult<PreparedServer> {
     let program = program(deployment.family.version())?;
     let path = write_configuration(deployment, &configuration(multi_threaded, deployment))?;
     let command = confined(
@@ -89,7 +90,7 @@ fn prepare_installed(
 fn prepare_debian_13(
     multi_threaded: bool,
     deployment: &ServerDeployment,
-) -> Result<PreparedServer, LabError> {
+) -> LabResult<PreparedServer> {
     let name = program_name(deployment.family.version());
     let debian = debian_13(deployment.family.version())?;
     let inner = ServerDeployment { folder: debian::LEASES.into(), ..deployment.clone() };
@@ -103,6 +104,11 @@ fn prepare_debian_13(
     };
     if let Some(library) = library {
         configuration["hooks-libraries"] = json!([{ "library": library }]);
+    }
+    if deployment.feature == ServerFeature::RunScript {
+        let name = Path::new(features::SCRIPT_FILE).file_name().unwrap_or_default();
+        let script = Path::new(debian::SCRIPTS).join(name);
+        configuration["hooks-libraries"][0]["parameters"]["name"] = json!(script.to_string_lossy());
     }
     write_configuration_for_folder(&inner.folder, deployment, &configuration)?;
     let path = inner.folder.join(CONFIGURATION);

@@ -18,7 +18,7 @@ use measure::plan::{MeasuredProtocol, ServerFeature};
 use testbed::CommandLine;
 use testbed::command::require_program;
 
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::family::ProtocolAddressing;
 use crate::subject::{KeaVersion, MeasurementSubject, SubjectKind};
 use deployment::CONFIGURATION;
@@ -35,7 +35,7 @@ pub use store::{StoreLocation, engine};
 pub fn prepare(
     subject: &MeasurementSubject,
     deployment: &ServerDeployment,
-) -> Result<PreparedServer, LabError> {
+) -> LabResult<PreparedServer> {
     match &subject.kind {
         SubjectKind::Godwit(durability) => godwit::prepare(*durability, deployment),
         SubjectKind::Kea { version, multi_threaded } => {
@@ -68,7 +68,6 @@ pub fn prepare(
 /// Returns true for a server that takes the messages of a whole interface or of every address of
 /// the machine, so that it must have both to itself. Such a server answers relay agents on port 67
 /// only.
-#[must_use]
 pub fn needs_own_link(subject: &MeasurementSubject) -> bool {
     matches!(subject.kind, SubjectKind::IscDhcpd | SubjectKind::Dnsmasq)
 }
@@ -76,7 +75,6 @@ pub fn needs_own_link(subject: &MeasurementSubject) -> bool {
 /// Returns true if the server `subject` is known to have leases or a zone to answer from, so that
 /// the lab can check this. A responder that returns every message has neither, and the command of a
 /// user may start one.
-#[must_use]
 pub fn has_data(subject: &MeasurementSubject, protocol: MeasuredProtocol) -> bool {
     match subject.kind {
         SubjectKind::Limit | SubjectKind::Dns(DnsServer::Echo | DnsServer::Dumresp) => false,
@@ -87,7 +85,6 @@ pub fn has_data(subject: &MeasurementSubject, protocol: MeasuredProtocol) -> boo
 
 /// Returns the name of the configuration file of the measured server `subject`; `None` when the
 /// command line contains all settings.
-#[must_use]
 pub fn configuration_name(
     subject: &MeasurementSubject,
     protocol: MeasuredProtocol,
@@ -108,7 +105,7 @@ pub fn configuration_name(
 ///
 /// # Errors
 /// The missing program and the package that holds it.
-pub fn require(subject: &MeasurementSubject, family: ProtocolAddressing) -> Result<(), LabError> {
+pub fn require(subject: &MeasurementSubject, family: ProtocolAddressing) -> LabResult<()> {
     if subject.feature == ServerFeature::Perfdhcp {
         let (program, package) = perfdhcp::PERFDHCP;
         require_program(program, package)?;

@@ -72,7 +72,6 @@ impl StoreLocation {
     }
 
     /// Returns the kind of the store as plans name it.
-    #[must_use]
     pub fn store(&self) -> LeaseStoreKind {
         match self {
             Self::Memfile => LeaseStoreKind::Memfile,
@@ -84,7 +83,6 @@ impl StoreLocation {
 }
 
 /// Returns the kind of database server that `store` needs; `None` when it needs none.
-#[must_use]
 pub fn engine(store: LeaseStoreKind) -> Option<DatabaseEngine> {
     match store {
         LeaseStoreKind::Memfile | LeaseStoreKind::Sqlite => None,

@@ -90,7 +90,7 @@ fn on_loopback(mut deployment: TestDeployment) -> TestDeployment {
 }
 
 /// Returns true when `program` is installed; prints the reason otherwise.
-fn is_installed(program: &Result<PathBuf, LabError>) -> bool {
+fn is_installed(program: &LabResult<PathBuf>) -> bool {
     if let Err(e) = program {
         testkit::skip(e);
     }
@@ -139,7 +139,9 @@ fn kea_itself_accepts_all_configurations() {
 
 #[test]
 fn kea_itself_accepts_every_feature() {
-    for (number, feature) in ServerFeature::ALL.into_iter().enumerate() {
+    // Kea 3 is tried with the features that need it in the next test.
+    let features = ServerFeature::ALL.into_iter().filter(|feature| !feature.needs_kea_3());
+    for (number, feature) in features.enumerate() {
         let v6 = on_loopback(own_deployment_v6(&format!("kea-f6-{number}")));
         for mut deployment in [deployment(&format!("kea-f4-{number}")), v6] {
             deployment.feature = feature;

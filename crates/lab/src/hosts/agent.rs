@@ -11,7 +11,7 @@ use netio::Clock;
 use testbed::topology::allowed_cpus;
 
 use super::message::{Copy, Hello, RemoteAnswer, RemoteOrder};
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 
 /// Folder of a session on another machine, which is removed when this value is dropped.
 struct SessionFolder(PathBuf);
@@ -27,7 +27,7 @@ impl Drop for SessionFolder {
 ///
 /// # Errors
 /// The folder cannot be made, or the answers cannot be written.
-pub fn run_agent(orders: impl BufRead, mut answers: impl Write) -> Result<(), LabError> {
+pub fn run_agent(orders: impl BufRead, mut answers: impl Write) -> LabResult<()> {
     let name = format!("godwit-lab-{}-{}", std::process::id(), Clock::mono_ns());
     let folder = SessionFolder(std::env::temp_dir().join(name));
     fs::DirBuilder::new()
@@ -50,7 +50,7 @@ pub fn run_agent(orders: impl BufRead, mut answers: impl Write) -> Result<(), La
     Ok(())
 }
 
-fn hello(folder: &Path) -> Result<Hello, LabError> {
+fn hello(folder: &Path) -> LabResult<Hello> {
     let all = netio::interface::list().map_err(|e| LabError::cannot("list interfaces", e))?;
     let interfaces = all.into_iter().map(|one| {
         let own: &[IpAddr] = if one.is_loopback { &LOOPBACK } else { &[] };

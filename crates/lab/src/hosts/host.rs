@@ -16,7 +16,7 @@ use netio::Clock;
 use testbed::{CommandLine, TopologySide};
 
 use super::message::{Copy, Hello, RemoteAnswer, RemoteOrder};
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 
 /// Longest time that SSH and the other machine may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -122,7 +122,7 @@ impl RemoteHost {
         plan: &HostsPlan,
         folder: &Path,
         godwit: &Path,
-    ) -> Result<Self, LabError> {
+    ) -> LabResult<Self> {
         let ssh: Vec<String> = plan.ssh.split_whitespace().map(str::to_owned).collect();
         let there = CommandLine::new(plan.godwit.clone()).args(["lab", "attend"]).to_string();
         let words: Vec<&str> = ssh.iter().map(String::as_str).chain([name, &there]).collect();
@@ -203,7 +203,7 @@ impl RemoteHost {
     }
 
     /// Returns the name of the other machine's interface that has `address`.
-    pub(crate) fn interface_of(&self, address: IpAddr) -> Result<&str, LabError> {
+    pub(crate) fn interface_of(&self, address: IpAddr) -> LabResult<&str> {
         let has_it = |(_, own): &&(String, Vec<IpAddr>)| own.contains(&address);
         let name = self.hello.interfaces.iter().find(has_it).map(|(name, _)| name.as_str());
         name.ok_or_else(|| {
@@ -224,7 +224,7 @@ impl RemoteHost {
 
     /// Copies the files of `folder`, which is in the result folder, to the other machine, and
     /// replaces the content of its copy.
-    pub(crate) fn copy_to_remote(&mut self, folder: &Path) -> Result<(), LabError> {
+    pub(crate) fn copy_to_remote(&mut self, folder: &Path) -> LabResult<()> {
         let there = self.with_remote_paths(&folder.to_string_lossy());
         self.carry_out(&RemoteOrder::Clear(there.clone()))?;
         let entries = fs::read_dir(folder)
@@ -241,7 +241,7 @@ impl RemoteHost {
     }
 
     /// Copies the files of the other machine's copy of `folder` to this machine.
-    pub(crate) fn copy_from_remote(&mut self, folder: &Path) -> Result<(), LabError> {
+    pub(crate) fn copy_from_remote(&mut self, folder: &Path) -> LabResult<()> {
         let there = self.with_remote_paths(&folder.to_string_lossy());
         match self.session.send_order(&RemoteOrder::Get(there)) {
             Ok((RemoteAnswer::Files(files), _)) => {
@@ -264,7 +264,7 @@ impl RemoteHost {
         part: RemotePart,
         folder: &Path,
         inner: CommandLine,
-    ) -> Result<CommandLine, LabError> {
+    ) -> LabResult<CommandLine> {
         let RemotePart { side, address, cpu, interval_ms } = part;
         let side = if side == TopologySide::Server { "server" } else { "generator" };
         let hold = CommandLine::new(self.godwit.clone())
@@ -281,7 +281,7 @@ impl RemoteHost {
             .args([self.name.as_str(), &hold.to_string()]))
     }
 
-    fn carry_out(&mut self, order: &RemoteOrder) -> Result<(), LabError> {
+    fn carry_out(&mut self, order: &RemoteOrder) -> LabResult<()> {
         match self.session.send_order(order) {
             Ok((RemoteAnswer::Done, _)) => Ok(()),
             Ok(_) => Err(self.host_error("sent an answer to another request")),

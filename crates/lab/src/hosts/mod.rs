@@ -24,7 +24,7 @@ pub use remote_program::{RemoteProgram, run_program};
 pub(crate) use stream::{RunOrigin, SampleFileReader, merge_samples};
 
 use crate::driver;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::family::ProtocolAddressing;
 use crate::subject::MeasurementSubject;
 
@@ -60,7 +60,7 @@ impl Machines {
         subjects: &[MeasurementSubject],
         folder: &Path,
         godwit: &Path,
-    ) -> Result<Option<Self>, LabError> {
+    ) -> LabResult<Option<Self>> {
         let hosts = &plan.hosts;
         if !hosts.is_used() {
             return Ok(None);
@@ -96,9 +96,8 @@ impl Machines {
 
     /// Returns the address that this machine sends from: as the generator, if there is no other,
     /// and for the probe that checks whether servers answer.
-    pub(crate) fn own_address(&self, family: ProtocolAddressing) -> Result<SocketAddr, LabError> {
-        let route = netio::route::to(self.server_address(0))
-            .map_err(|e| LabError::Failed(e.to_string()))?;
+    pub(crate) fn own_address(&self, family: ProtocolAddressing) -> LabResult<SocketAddr> {
+        let route = netio::route::to(self.server_address(0))?;
         let port = if family.relay_port == 0 { 0 } else { self.first_port };
         Ok(SocketAddr::new(route.local, port))
     }

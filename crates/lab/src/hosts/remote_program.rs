@@ -16,7 +16,7 @@ use testbed::process::pin_self;
 use testbed::topology::allowed_cpus;
 use testbed::{ChildProcess, CommandLine, SamplerTarget, TopologySide, sampler};
 
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::samples::SampleConverter;
 
 /// Longest time that the program on another machine may take to end after SIGTERM.
@@ -57,7 +57,7 @@ pub fn run_program(
     remote_program: &RemoteProgram,
     input: impl Read + Send + 'static,
     mut output: impl Write,
-) -> Result<u8, LabError> {
+) -> LabResult<u8> {
     let (Some(program), folder) = (remote_program.words.first(), &remote_program.folder) else {
         return Err(LabError::Usage("a program to run is missing".to_owned()));
     };

@@ -27,19 +27,16 @@ pub struct LeaseFile {
 
 impl LeaseFile {
     /// Makes a lease file in Kea's format, which is also Godwit's, at `path`.
-    #[must_use]
     pub fn kea(path: PathBuf, version: AddressFamily) -> Self {
         Self { path, format: LeaseLineFormat::Kea, version }
     }
 
     /// Makes a lease file in ISC dhcpd's format at `path`.
-    #[must_use]
     pub fn dhcpd(path: PathBuf, version: AddressFamily) -> Self {
         Self { path, format: LeaseLineFormat::Dhcpd, version }
     }
 
     /// Makes a lease file in dnsmasq's format at `path`.
-    #[must_use]
     pub fn dnsmasq(path: PathBuf, version: AddressFamily) -> Self {
         Self { path, format: LeaseLineFormat::Dnsmasq, version }
     }
@@ -76,7 +73,6 @@ const EXAMPLES_MAX: usize = 10;
 
 impl LeaseCheckResult {
     /// Returns true if no lease is missing and every lease is one client's.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.found == self.given && self.shared == 0
     }

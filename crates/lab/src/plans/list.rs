@@ -44,7 +44,6 @@ const GROUPS: [&str; 7] = [
 ];
 
 /// Returns all plans that can be run by name, group by group.
-#[must_use]
 pub fn listed() -> Vec<PlanListEntry> {
     let mut plans: Vec<PlanListEntry> =
         names().into_iter().map(|(name, title)| entry(name, title)).collect();
@@ -118,7 +117,6 @@ fn time_text(seconds: Option<f64>) -> String {
 }
 
 /// Formats the list of plans for a terminal of 80 columns: no line is longer.
-#[must_use]
 pub fn table() -> String {
     let plans = listed();
     let name_width = plans.iter().map(|plan| plan.name.len()).max().unwrap_or(0).max(NAME);
@@ -149,7 +147,6 @@ pub fn table() -> String {
 }
 
 /// Returns the list of plans as JSON, `godwit.plans.v1`.
-#[must_use]
 pub fn json() -> Value {
     let plans: Vec<Value> = listed()
         .into_iter()

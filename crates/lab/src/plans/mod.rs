@@ -11,17 +11,20 @@ use measure::suite::Suite;
 
 pub use list::{PlanListEntry, json, listed, table};
 
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::peers::PEERS;
 
 /// Plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 44] = [
+pub const SHIPPED: [(&str, &str); 47] = [
     ("dhcp4-avalanche", include_str!("../../../../plans/dhcp4-avalanche.toml")),
     ("dhcp4-buffers", include_str!("../../../../plans/dhcp4-buffers.toml")),
     ("dhcp4-chatty", include_str!("../../../../plans/dhcp4-chatty.toml")),
     ("dhcp4-classes", include_str!("../../../../plans/dhcp4-classes.toml")),
+    ("dhcp4-ddns", include_str!("../../../../plans/dhcp4-ddns.toml")),
     ("dhcp4-exhaustion", include_str!("../../../../plans/dhcp4-exhaustion.toml")),
     ("dhcp4-latency", include_str!("../../../../plans/dhcp4-latency.toml")),
+    ("dhcp4-listeners", include_str!("../../../../plans/dhcp4-listeners.toml")),
+    ("dhcp6-listeners", include_str!("../../../../plans/dhcp6-listeners.toml")),
     ("dhcp4-logging", include_str!("../../../../plans/dhcp4-logging.toml")),
     ("dhcp4-long", include_str!("../../../../plans/dhcp4-long.toml")),
     ("dhcp4-persistence", include_str!("../../../../plans/dhcp4-persistence.toml")),
@@ -80,7 +83,7 @@ pub const FOLDER: &str = "plans";
 ///
 /// # Errors
 /// There is no such plan, or it has problems: all of them are in the message, with their positions.
-pub fn load(name_or_path: &str) -> Result<Plan, LabError> {
+pub fn load(name_or_path: &str) -> LabResult<Plan> {
     let (file, text) = read(name_or_path)?;
     if is_suite(&text) {
         return Err(LabError::Usage(format!("{name_or_path} is a suite of plans, not a plan")));
@@ -120,7 +123,7 @@ fn join_problems(problems: &[PlanProblem]) -> LabError {
 ///
 /// # Errors
 /// There is nothing of this name, or the regression has problems.
-pub fn load_regression(name_or_path: &str) -> Result<Option<RegressionPlan>, LabError> {
+pub fn load_regression(name_or_path: &str) -> LabResult<Option<RegressionPlan>> {
     let (file, text) = read(name_or_path)?;
     if !RegressionPlan::is_regression(&text) {
         return Ok(None);
@@ -133,7 +136,7 @@ pub fn load_regression(name_or_path: &str) -> Result<Option<RegressionPlan>, Lab
 ///
 /// # Errors
 /// There is neither, or the suite has problems.
-pub fn load_suite(name_or_path: &str) -> Result<Option<Suite>, LabError> {
+pub fn load_suite(name_or_path: &str) -> LabResult<Option<Suite>> {
     let (file, text) = read(name_or_path)?;
     if !is_suite(&text) {
         return Ok(None);
@@ -146,7 +149,7 @@ fn is_suite(text: &str) -> bool {
     text.lines().any(|line| line.trim() == "[[part]]")
 }
 
-fn read(name_or_path: &str) -> Result<(String, String), LabError> {
+fn read(name_or_path: &str) -> LabResult<(String, String)> {
     let is_path = name_or_path.contains('/') || name_or_path.ends_with(".toml");
     let local = format!("{FOLDER}/{name_or_path}.toml");
     let path = if is_path { name_or_path } else { &local };
@@ -175,7 +178,6 @@ fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Returns names and titles of the plans that can be run by bare name. The title of a plan with
 /// problems lists these.
-#[must_use]
 pub fn names() -> Vec<(String, String)> {
     let mut names: Vec<String> = shipped().map(|(name, _)| name.to_owned()).collect();
     for entry in std::fs::read_dir(FOLDER).into_iter().flatten().flatten() {
@@ -198,7 +200,7 @@ pub fn names() -> Vec<(String, String)> {
         .collect()
 }
 
-fn read_title(name_or_path: &str) -> Result<String, LabError> {
+fn read_title(name_or_path: &str) -> LabResult<String> {
     if let Some(suite) = load_suite(name_or_path)? {
         return Ok(suite.title);
     }

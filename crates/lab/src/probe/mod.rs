@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 pub(crate) use request::ProbeRequest;
 use request::XID;
 
@@ -49,7 +49,7 @@ impl ServerProbe {
         local: SocketAddr,
         question: ProbeRequest,
         namespace: Option<&Path>,
-    ) -> Result<Self, LabError> {
+    ) -> LabResult<Self> {
         let bind = || {
             let socket = UdpSocket::bind(local).map_err(|e| cannot_bind(local, &e))?;
             Ok(Self { socket, request: question, xid: question.first_xid() })
@@ -57,7 +57,7 @@ impl ServerProbe {
         let Some(namespace) = namespace else { return bind() };
         // Only the thread that opens the socket enters the namespace; the socket stays in it.
         let inside = || {
-            netio::namespace::enter(namespace).map_err(|e| LabError::Failed(e.to_string()))?;
+            netio::namespace::enter(namespace)?;
             bind()
         };
         std::thread::scope(|scope| {
@@ -76,7 +76,7 @@ impl ServerProbe {
         &mut self,
         server: SocketAddr,
         mut give_up: impl FnMut() -> bool,
-    ) -> Result<bool, LabError> {
+    ) -> LabResult<bool> {
         while !give_up() {
             let xid = self.next_xid();
             if self.exchange(server, &self.request.message(xid), xid)?.is_some() {
@@ -96,7 +96,7 @@ impl ServerProbe {
         server: SocketAddr,
         began: Instant,
         mut give_up: impl FnMut() -> bool,
-    ) -> Result<bool, LabError> {
+    ) -> LabResult<bool> {
         let mut requests: VecDeque<(u32, Instant)> = VecDeque::new();
         while !give_up() {
             let (xid, now) = (self.next_xid(), Instant::now());
@@ -126,14 +126,14 @@ impl ServerProbe {
     ///
     /// # Errors
     /// As for [`ServerProbe::wait_for_answer`].
-    pub(crate) fn check(&mut self, server: SocketAddr) -> Result<Option<String>, LabError> {
+    pub(crate) fn check(&mut self, server: SocketAddr) -> LabResult<Option<String>> {
         match self.request {
             ProbeRequest::Dhcp(link) => self.take_lease(link, server).map(|()| None),
             ProbeRequest::Dns => self.check_answer(server),
         }
     }
 
-    fn check_answer(&mut self, server: SocketAddr) -> Result<Option<String>, LabError> {
+    fn check_answer(&mut self, server: SocketAddr) -> LabResult<Option<String>> {
         let mut fault = None;
         for _ in 0..REPEATS {
             let xid = self.next_xid();
@@ -149,7 +149,7 @@ impl ServerProbe {
         Ok(fault)
     }
 
-    fn take_lease(&mut self, link: IpAddr, server: SocketAddr) -> Result<(), LabError> {
+    fn take_lease(&mut self, link: IpAddr, server: SocketAddr) -> LabResult<()> {
         for _ in 0..REQUESTS {
             let xid = self.next_xid();
             let Some(offer) = self.exchange(server, &self.request.message(xid), xid)? else {
@@ -171,12 +171,7 @@ impl ServerProbe {
 
     /// Sends `message` with the identifier `xid` to `server` and waits for its answer; `None` when
     /// none came in time.
-    fn exchange(
-        &self,
-        server: SocketAddr,
-        message: &[u8],
-        xid: u32,
-    ) -> Result<Option<Vec<u8>>, LabError> {
+    fn exchange(&self, server: SocketAddr, message: &[u8], xid: u32) -> LabResult<Option<Vec<u8>>> {
         let until = Instant::now() + REQUEST_INTERVAL;
         self.send(server, message);
         self.receive(server, until, |answer| self.request.is_answered_by(answer, xid))
@@ -194,7 +189,7 @@ impl ServerProbe {
         server: SocketAddr,
         until: Instant,
         is_answer: impl Fn(&[u8]) -> bool,
-    ) -> Result<Option<Vec<u8>>, LabError> {
+    ) -> LabResult<Option<Vec<u8>>> {
         let mut answer = [0; 2048];
         loop {
             let left = until.saturating_duration_since(Instant::now());

@@ -11,7 +11,7 @@ use serde::Serialize;
 use testbed::proc::{process_stat, process_tree, read};
 
 use super::{Perf, SamplingSettings};
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::peers::PEERS;
 
 /// Value of the field `schema` in a [`ShortProfile`].
@@ -35,7 +35,7 @@ impl ProfiledServer {
     ///
     /// # Errors
     /// There is no such process.
-    pub fn from_pid(pid: u32) -> Result<Self, LabError> {
+    pub fn from_pid(pid: u32) -> LabResult<Self> {
         match process_stat(pid) {
             Some(stat) => Ok(Self { name: stat.name, pid }),
             None => Err(LabError::Usage(format!("there is no process {pid}"))),
@@ -47,7 +47,7 @@ impl ProfiledServer {
     ///
     /// # Errors
     /// No such server runs, or several do; the message lists these with their processes.
-    pub fn find_by_name(name: &str) -> Result<Self, LabError> {
+    pub fn find_by_name(name: &str) -> LabResult<Self> {
         let own = std::process::id();
         let matches = |words: &[String]| has_name(name, words);
         let pids: Vec<u32> = processes()
@@ -161,7 +161,6 @@ impl ShortProfile {
     }
 
     /// Formats the figures of the short profile as lines for a terminal.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(
             "{} (process {}): {:.2} processors busy; {} samples in {:.1} s, {} lost",
@@ -222,7 +221,7 @@ impl TopProfiler {
     ///
     /// # Errors
     /// perf is not installed.
-    pub fn new(sampling: SamplingSettings, seconds: f64, rows: usize) -> Result<Self, LabError> {
+    pub fn new(sampling: SamplingSettings, seconds: f64, rows: usize) -> LabResult<Self> {
         let perf = Perf::find().map_err(LabError::Failed)?;
         let name = format!("godwit-top-{}.data", std::process::id());
         let data = std::env::temp_dir().join(name);
@@ -237,7 +236,7 @@ impl TopProfiler {
         &self,
         server: &ProfiledServer,
         stop: &AtomicBool,
-    ) -> Result<Option<ShortProfile>, LabError> {
+    ) -> LabResult<Option<ShortProfile>> {
         if !server.exists() {
             return Err(LabError::Failed(format!("process {} has ended", server.pid)));
         }

@@ -3,11 +3,11 @@
 use measure::record::Purpose;
 
 use super::{PAIR_SHARE, RunExecution};
-use crate::error::LabError;
+use crate::error::LabResult;
 
 impl RunExecution<'_> {
     /// Runs a block at a fixed rate, a share of the highest one found, with each subject in turn.
-    pub(super) fn pair_blocks(&mut self, round: u32) -> Result<(), LabError> {
+    pub(super) fn pair_blocks(&mut self, round: u32) -> LabResult<()> {
         let dwell_s = self.plan.blocks.dwell_s;
         if dwell_s <= 0.0 {
             return Ok(());
@@ -26,7 +26,7 @@ impl RunExecution<'_> {
     /// Runs more blocks (trials at a fixed rate) of the last round in the time that the rounds,
     /// which began at `began_s`, left of their forecast: the run takes the announced time, and its
     /// figures are from more blocks.
-    pub(super) fn more_blocks(&mut self, began_s: f64) -> Result<(), LabError> {
+    pub(super) fn more_blocks(&mut self, began_s: f64) -> LabResult<()> {
         let last = self.time.rounds.saturating_sub(1);
         let Some(until_s) = self.time.blocks_until_s(began_s) else { return Ok(()) };
         let turn_s = self.active.len() as f64 * (self.plan.blocks.dwell_s + self.overhead_s());

@@ -4,7 +4,7 @@
 use measure::record::Purpose;
 
 use super::RunExecution;
-use crate::error::LabError;
+use crate::error::LabResult;
 
 /// Time that an exhaustion trial takes in addition to that of its load, in seconds, to start the
 /// server anew.
@@ -18,7 +18,7 @@ impl RunExecution<'_> {
     /// Runs trials of constant load with a pool that runs out in their middle, last of all, as
     /// servers are left with that pool. Such trials are the purpose of their plan: they are
     /// shortened rather than left out.
-    pub(super) fn exhaustions(&mut self) -> Result<(), LabError> {
+    pub(super) fn exhaustions(&mut self) -> LabResult<()> {
         let exhaustion = self.plan.exhaustion;
         if !exhaustion.is_wanted() {
             return Ok(());

@@ -11,7 +11,7 @@ fn run(
     plan: &Plan,
     subjects: &[MeasurementSubject],
     bench: &mut SimulatedBench,
-) -> Result<Outcomes, LabError> {
+) -> LabResult<Outcomes> {
     super::run(plan, subjects, &RunTime::for_idle_machine(plan, subjects), bench)
 }
 
@@ -45,7 +45,7 @@ impl TrialRunner for SimulatedBench {
         self.elapsed_s
     }
 
-    fn start_anew(&mut self, subjects: &[SubjectId]) -> Result<(), LabError> {
+    fn start_anew(&mut self, subjects: &[SubjectId]) -> LabResult<()> {
         let positions = subjects.iter().map(|subject| subject.0).collect();
         self.fresh.push((self.requests.len(), positions));
         Ok(())
@@ -59,7 +59,7 @@ impl TrialRunner for SimulatedBench {
         self.reached.push(stage);
     }
 
-    fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError> {
+    fn trial(&mut self, request: &TrialRequest) -> LabResult<TrialEnd> {
         if self.interrupted_at == Some(request.number) {
             return Err(LabError::Interrupted);
         }

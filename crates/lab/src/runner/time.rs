@@ -13,7 +13,7 @@ use measure::record::{ExchangeCounts, LoadRecord, Purpose, TrialRecord};
 use super::run_stages;
 use crate::driver::DnsServer;
 use crate::driver::perfdhcp;
-use crate::error::LabError;
+use crate::error::LabResult;
 use crate::profiler::Perf;
 use crate::subject::{MeasurementSubject, SubjectKind};
 use crate::subject_id::{PerSubject, SubjectId};
@@ -74,7 +74,6 @@ pub struct RunTime {
 
 impl RunTime {
     /// Forecasts the time of `plan` with the servers `subjects` on a machine without other load.
-    #[must_use]
     pub fn for_idle_machine(plan: &Plan, subjects: &[MeasurementSubject]) -> Self {
         Self::for_loaded_machine(0.0, plan, subjects)
     }
@@ -82,7 +81,6 @@ impl RunTime {
     /// Forecasts the time of `plan` with the servers `subjects` next to other programs that use the
     /// share `others` of the processors. If the plan's budget is too short for all rounds, the
     /// forecast has as many as fit, and one at least.
-    #[must_use]
     pub fn for_loaded_machine(others: f64, plan: &Plan, subjects: &[MeasurementSubject]) -> Self {
         let rounds = plan.rounds();
         let slower = 1.0 + others * VOID_SHARE;
@@ -170,13 +168,11 @@ impl RunTime {
     }
 
     /// Returns the forecast seconds of the run that are left at the end of `stage`.
-    #[must_use]
     pub fn remaining_after_s(&self, stage: RunStage) -> f64 {
         self.announced_s - self.ends_s.get(&stage).copied().unwrap_or(self.announced_s)
     }
 
     /// Returns the sentence about the run's time that the user reads before the run.
-    #[must_use]
     pub fn words(&self, subjects: &[MeasurementSubject]) -> String {
         let labels: Vec<String> = subjects.iter().map(MeasurementSubject::label).collect();
         let most = if self.limit_s > self.announced_s {
@@ -215,7 +211,6 @@ pub(super) fn end_s(servers: usize, leases: u64) -> f64 {
 }
 
 /// Formats a length of time: `50 s`, `2 min 45 s`, `1 h 20 min`.
-#[must_use]
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match whole {
@@ -302,7 +297,7 @@ impl TrialRunner for Rehearsal<'_> {
         self.elapsed_s
     }
 
-    fn start_anew(&mut self, subjects: &[SubjectId]) -> Result<(), LabError> {
+    fn start_anew(&mut self, subjects: &[SubjectId]) -> LabResult<()> {
         for &subject in subjects {
             self.elapsed_s += self.server_end_s(subject) + start_s(self.subjects[subject]);
             self.completed[subject] = 0;
@@ -318,7 +313,7 @@ impl TrialRunner for Rehearsal<'_> {
         self.ends_s.insert(stage, self.elapsed_s);
     }
 
-    fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError> {
+    fn trial(&mut self, request: &TrialRequest) -> LabResult<TrialEnd> {
         let subject = self.subjects[request.subject];
         let terms = MeasurementTerms::for_subject(subject, self.plan);
         let mut dwell_s = terms.dwell_s(self.plan, request.rate_per_s, request.dwell_s);
@@ -412,7 +407,7 @@ mod tests {
             self.typical.elapsed_s()
         }
 
-        fn start_anew(&mut self, subjects: &[SubjectId]) -> Result<(), LabError> {
+        fn start_anew(&mut self, subjects: &[SubjectId]) -> LabResult<()> {
             self.typical.start_anew(subjects)
         }
 
@@ -424,7 +419,7 @@ mod tests {
             self.typical.record_stage_end(stage);
         }
 
-        fn trial(&mut self, request: &TrialRequest) -> Result<TrialEnd, LabError> {
+        fn trial(&mut self, request: &TrialRequest) -> LabResult<TrialEnd> {
             self.typical.elapsed_s += self.more_s;
             let faster_request =
                 TrialRequest { rate_per_s: request.rate_per_s / self.speed, ..*request };

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -28,11 +28,12 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
+use netio::ServiceManager;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::{LocalSet, spawn_local};
 
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use browser_request::{BrowserRequest, UrlEncodedFields, decoded};
 use results_server::{BrowserResponse, ResultsServer};
 use stream::{BrowserConnection, RequestHeadWait};
@@ -71,8 +72,8 @@ pub struct ServeSettings {
 pub fn serve(
     settings: &ServeSettings,
     stop: &AtomicBool,
-    ready: &mut dyn FnMut(SocketAddr) -> Result<(), LabError>,
-) -> Result<(), LabError> {
+    ready: &mut dyn FnMut(SocketAddr) -> LabResult<()>,
+) -> LabResult<()> {
     let results = &settings.results;
     if !results.is_dir() {
         return Err(LabError::Usage(format!("there is no folder {}", results.display())));
@@ -91,16 +92,28 @@ pub fn serve(
         let server = Rc::new(ResultsServer::new(results.clone(), address.port(), token()?));
         ready(address)?;
         spawn_local(accept(listener, server));
+        let manager = ServiceManager::from_environment();
+        let reported = manager.report_ready(&format!("http://{address}/"));
+        reported.map_err(|e| LabError::cannot("report to the service manager", e))?;
+        let sign_interval = manager.watchdog_ns().map(|ns| Duration::from_nanos(ns / 4));
+        let mut sign_due = Instant::now();
         while !stop.load(Ordering::Acquire) {
+            if let Some(interval) = sign_interval.filter(|_| Instant::now() >= sign_due) {
+                sign_due = Instant::now() + interval;
+                // The next sign of life may arrive.
+                manager.report_life().ok();
+            }
             tokio::time::sleep(STOP_CHECK_INTERVAL).await;
         }
+        // The manager sees the end of the process in any case.
+        manager.report_end().ok();
         Ok(())
     })
 }
 
 /// Returns a new token, which a page must send back for a change: random bytes from the kernel in
 /// hexadecimal digits.
-fn token() -> Result<String, LabError> {
+fn token() -> LabResult<String> {
     let mut octets = [0; 16];
     File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut octets))

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::browser_request::{BrowserRequest, UrlEncodedFields};
 use super::files;
 use crate::compare::{self, CompareSettings, GateSettings, margin_percent};
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::folder;
 use crate::journal::{self, JournalEntry, RunProgress};
 use crate::stored;
@@ -93,7 +93,7 @@ impl ResultsServer {
         })
     }
 
-    fn get_page(&self, request: &BrowserRequest) -> Result<BrowserResponse, LabError> {
+    fn get_page(&self, request: &BrowserRequest) -> LabResult<BrowserResponse> {
         match request.path.as_str() {
             "/" => self.list(&request.query),
             "/compare" => self.compare(&request.query),
@@ -106,7 +106,7 @@ impl ResultsServer {
 
     /// Carries out the change of `request` if the form has the token of this server's pages and
     /// does not come from a foreign page.
-    fn apply_change(&self, request: &BrowserRequest) -> Result<BrowserResponse, LabError> {
+    fn apply_change(&self, request: &BrowserRequest) -> LabResult<BrowserResponse> {
         let is_ours = |origin: &String| self.hosts.iter().any(|h| *origin == format!("http://{h}"));
         let is_same_token = request.form.get("token") == Some(self.token.as_str());
         if !is_same_token || !request.origin.as_ref().is_none_or(is_ours) {
@@ -123,7 +123,7 @@ impl ResultsServer {
         Ok(BrowserResponse::to_list())
     }
 
-    fn list(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
+    fn list(&self, query: &UrlEncodedFields) -> LabResult<BrowserResponse> {
         let query = query.get("q").unwrap_or_default();
         let words: Vec<String> = query.split_whitespace().map(str::to_owned).collect();
         let runs = stored::list(&self.results, &words)?;
@@ -132,7 +132,7 @@ impl ResultsServer {
         Ok(BrowserResponse::new(HTML, render_list(&page)))
     }
 
-    fn compare(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
+    fn compare(&self, query: &UrlEncodedFields) -> LabResult<BrowserResponse> {
         let (name_b, b) = self.run(query, "b")?;
         let (name_a, a) = match query.get("a") {
             Some(_) => self.run(query, "a").map(|(id, folder)| (id.to_owned(), folder))?,
@@ -152,7 +152,7 @@ impl ResultsServer {
         Ok(BrowserResponse::new(HTML, render_comparison(&comparison)))
     }
 
-    fn trend(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
+    fn trend(&self, query: &UrlEncodedFields) -> LabResult<BrowserResponse> {
         let plan = required_field(query, "plan")?;
         let servers: Vec<String> = query.get("server").map(str::to_owned).into_iter().collect();
         let runs = stored::list(&self.results, &[])?;
@@ -160,7 +160,7 @@ impl ResultsServer {
         Ok(BrowserResponse::new(HTML, render_trend(&trend)))
     }
 
-    fn live(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
+    fn live(&self, query: &UrlEncodedFields) -> LabResult<BrowserResponse> {
         let (id, folder, progress) = self.run_progress(query)?;
         // Trials are counted first: the browser will request a trial that ends meanwhile again.
         let trials = journal::finished_trials(&folder);
@@ -178,7 +178,7 @@ impl ResultsServer {
         Ok(BrowserResponse::new(HTML, render_live(&page)))
     }
 
-    fn progress(&self, query: &UrlEncodedFields) -> Result<BrowserResponse, LabError> {
+    fn progress(&self, query: &UrlEncodedFields) -> LabResult<BrowserResponse> {
         let (id, folder, run_progress) = self.run_progress(query)?;
         let from = query.get("from").unwrap_or("0").parse::<usize>();
         let from = from.map_err(|e| LabError::Usage(format!("from: {e}")))?;
@@ -214,7 +214,7 @@ impl ResultsServer {
     fn run_progress<'f>(
         &self,
         query: &'f UrlEncodedFields,
-    ) -> Result<(&'f str, PathBuf, RunProgress), LabError> {
+    ) -> LabResult<(&'f str, PathBuf, RunProgress)> {
         let (id, folder) = self.run(query, "run")?;
         let progress = journal::read(&folder);
         let progress =
@@ -224,11 +224,7 @@ impl ResultsServer {
 
     /// Returns the identifier of the stored run that the field `field` of a request names, and its
     /// folder.
-    fn run<'f>(
-        &self,
-        fields: &'f UrlEncodedFields,
-        field: &str,
-    ) -> Result<(&'f str, PathBuf), LabError> {
+    fn run<'f>(&self, fields: &'f UrlEncodedFields, field: &str) -> LabResult<(&'f str, PathBuf)> {
         let id = required_field(fields, field)?;
         let folder = files::folder(&self.results, id);
         let none = || LabError::Usage(format!("there is no run {id}"));
@@ -236,7 +232,7 @@ impl ResultsServer {
     }
 }
 
-fn required_field<'f>(fields: &'f UrlEncodedFields, field: &str) -> Result<&'f str, LabError> {
+fn required_field<'f>(fields: &'f UrlEncodedFields, field: &str) -> LabResult<&'f str> {
     fields.get(field).ok_or_else(|| LabError::Usage(format!("the form lacks `{field}`")))
 }
 

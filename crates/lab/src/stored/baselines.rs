@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::compare;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::folder;
 
 /// Name of the file with the baselines, in the results folder.
@@ -25,7 +25,7 @@ pub(super) struct Baselines {
 
 impl Baselines {
     /// Reads the file with the baselines in a results folder; empty when there is none.
-    pub(super) fn read(results: &Path) -> Result<Self, LabError> {
+    pub(super) fn read(results: &Path) -> LabResult<Self> {
         let path = results.join(FILE);
         if !path.exists() {
             return Ok(Self { schema: SCHEMA.to_owned(), baselines: BTreeMap::new() });
@@ -39,7 +39,7 @@ impl Baselines {
         Ok(read)
     }
 
-    fn write(&self, results: &Path) -> Result<(), LabError> {
+    fn write(&self, results: &Path) -> LabResult<()> {
         folder::write_json(&results.join(FILE), self)
     }
 }
@@ -49,7 +49,7 @@ impl Baselines {
 ///
 /// # Errors
 /// The folder has no result or is elsewhere, or the file cannot be read or written.
-pub fn pin(results: &Path, run: &Path) -> Result<(String, Option<String>), LabError> {
+pub fn pin(results: &Path, run: &Path) -> LabResult<(String, Option<String>)> {
     let summary = compare::read(run)?;
     let id = id(results, run)?;
     let mut all = Baselines::read(results)?;
@@ -62,7 +62,7 @@ pub fn pin(results: &Path, run: &Path) -> Result<(String, Option<String>), LabEr
 ///
 /// # Errors
 /// The plan has none, or the file cannot be read or written.
-pub fn unpin(results: &Path, plan: &str) -> Result<String, LabError> {
+pub fn unpin(results: &Path, plan: &str) -> LabResult<String> {
     let mut all = Baselines::read(results)?;
     let was = all.baselines.remove(plan).ok_or_else(|| no_baseline(results, plan))?;
     all.write(results)?;
@@ -73,7 +73,7 @@ pub fn unpin(results: &Path, plan: &str) -> Result<String, LabError> {
 ///
 /// # Errors
 /// `run` has no result, or its plan has no baseline.
-pub fn find_baseline(results: &Path, run: &Path) -> Result<PathBuf, LabError> {
+pub fn find_baseline(results: &Path, run: &Path) -> LabResult<PathBuf> {
     let plan = compare::read(run)?.plan.name;
     let all = Baselines::read(results)?;
     let id = all.baselines.get(&plan).ok_or_else(|| no_baseline(results, &plan))?;
@@ -89,7 +89,7 @@ fn no_baseline(results: &Path, plan: &str) -> LabError {
 }
 
 /// Returns the identifier of a stored run: its path below the results folder.
-fn id(results: &Path, run: &Path) -> Result<String, LabError> {
+fn id(results: &Path, run: &Path) -> LabResult<String> {
     let real = |path: &Path| {
         path.canonicalize()
             .map_err(|e| LabError::Usage(format!("cannot use the folder {}: {e}", path.display())))

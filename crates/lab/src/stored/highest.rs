@@ -6,7 +6,7 @@ use measure::plan::MeasuredProtocol;
 use measure::summary::{RunSummary, ServerResult};
 
 use crate::compare;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 
 /// Highest rate of a server in a stored result, with its source.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub struct HighestRate {
 ///
 /// # Errors
 /// The folder is no result folder, has several servers or not this one, or the server has no rate.
-pub fn highest(folder: &Path, server: Option<&str>) -> Result<HighestRate, LabError> {
+pub fn highest(folder: &Path, server: Option<&str>) -> LabResult<HighestRate> {
     highest_in_summary(folder, &compare::read(folder)?, server).map_err(LabError::Usage)
 }
 

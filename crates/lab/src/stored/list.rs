@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::baselines::Baselines;
 use crate::columns::{self, WIDTH};
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::folder;
 use crate::journal;
 use crate::number_text::grouped;
@@ -44,7 +44,7 @@ struct RegressionPlanHead {
 ///
 /// # Errors
 /// There is no such folder, or the file of baselines cannot be read.
-pub fn list(results: &Path, words: &[String]) -> Result<StoredRuns, LabError> {
+pub fn list(results: &Path, words: &[String]) -> LabResult<StoredRuns> {
     if !results.is_dir() {
         return Err(LabError::Usage(format!("there is no folder {}", results.display())));
     }
@@ -85,7 +85,7 @@ fn collect(path: &Path, id: &str, runs: &mut StoredRuns) {
     }
 }
 
-fn read(path: &Path, id: &str) -> Result<Option<StoredRun>, LabError> {
+fn read(path: &Path, id: &str) -> LabResult<Option<StoredRun>> {
     let summary = path.join(folder::SUMMARY);
     if summary.is_file() {
         let head: SummaryHead = folder::read_json(&summary)?;
@@ -157,7 +157,6 @@ fn unfinished(id: &str) -> StoredRun {
 }
 
 /// Formats the list of stored runs for the terminal.
-#[must_use]
 pub fn table(stored: &StoredRuns) -> String {
     let mut text = String::new();
     for run in &stored.runs {

@@ -15,7 +15,6 @@ pub use trend::{trend, trend_lines, write_trend};
 
 /// Returns the result folder that the user means by `path`: a path, or else a name below the
 /// results folder. The caller must check that there is a run in it.
-#[must_use]
 pub fn find(results: &Path, path: &Path) -> PathBuf {
     let below = results.join(path);
     if !path.is_dir() && path.is_relative() && below.is_dir() { below } else { path.to_owned() }

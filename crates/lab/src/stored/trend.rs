@@ -7,7 +7,7 @@ use measure::stored::{StoredRuns, Trend};
 
 use super::list::line;
 use crate::columns::WIDTH;
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 use crate::folder;
 
 /// Returns the trend of `plan` among the runs found in `results`, with the figures of `servers`, or
@@ -21,7 +21,7 @@ pub fn trend(
     plan: &str,
     servers: &[String],
     most: Option<usize>,
-) -> Result<Trend, LabError> {
+) -> LabResult<Trend> {
     let mut trend = Trend::from_runs(plan, servers, &stored.runs).ok_or_else(|| {
         let with = match servers {
             [] => String::new(),
@@ -41,12 +41,11 @@ pub fn trend(
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write_trend(trend: &Trend, path: &Path) -> Result<(), LabError> {
+pub fn write_trend(trend: &Trend, path: &Path) -> LabResult<()> {
     folder::write_text(path, &report::render_trend(trend))
 }
 
 /// Formats `trend` for the terminal, oldest run first.
-#[must_use]
 pub fn trend_lines(trend: &Trend) -> String {
     let mut text = String::new();
     for run in &trend.runs {

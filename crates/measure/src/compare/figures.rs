@@ -1,12 +1,13 @@
 //! Figures of one server in two results, and ratios of the second result over the first.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{RatioInterval, ratio_of_means};
 use crate::summary::{LatencyAt, LimitResult, RoundResult, RunFigure, RunSummary, ServerResult};
 
 /// Comparison of one server that is in both results: its figures in each, and their ratios.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ServerComparison {
     /// Name of the server in both results.
@@ -31,7 +32,7 @@ pub struct ServerComparison {
 }
 
 /// Figures of one server in one of the two results that are compared.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Figures {
     /// Variant of the server that the figures belong to, which is the way in which it was run, such
@@ -68,7 +69,7 @@ pub struct Figures {
 
 /// Change of the rate of the limit responder (a program that returns every datagram) between two
 /// results: of the most that kernel and generator can do without a server's work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LimitChange {
     /// Rate of the limit responder (a program that returns every datagram) in the first result, in

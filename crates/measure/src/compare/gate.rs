@@ -6,6 +6,7 @@
 //! responder's where both results have those: a slowdown of the whole machine must not count
 //! against the server. Latencies have no interval and are not judged.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Comparison, ServerComparison};
@@ -14,7 +15,7 @@ use crate::statistics::RatioInterval;
 base::worded! {
     /// Verdict of the gate on one figure: whether the second result is worse by more than the
     /// margin.
-    #[derive(Default, Serialize, Deserialize)]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum GateVerdict {
         /// The whole interval of the ratio is within the margin: no loss beyond it.
@@ -29,7 +30,7 @@ base::worded! {
 
 base::worded! {
     /// Kind of a figure that the gate judges.
-    #[derive(Default, Serialize, Deserialize)]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum GateFigure {
         /// Highest rate of a server, in leases per second.
@@ -47,7 +48,7 @@ base::worded! {
 }
 
 /// Verdict of the gate on one figure of one server.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GateLine {
     /// Name of the server whose figure the gate judges.
@@ -64,7 +65,7 @@ pub struct GateLine {
 }
 
 /// Verdict by a margin on the figures of two results.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Gate {
     /// Loss that the gate accepts, in percent of the first result's figure.

@@ -12,6 +12,7 @@ mod figures;
 mod gate;
 mod reasons;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use figures::{Figures, LimitChange, ServerComparison};
@@ -27,7 +28,7 @@ use crate::summary::RunSummary;
 pub const COMPARE_SCHEMA: &str = "godwit.compare.v1";
 
 /// Comparison of two stored results: figures of each, their ratios, and reasons against comparing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Comparison {
     /// Name of the comparison's JSON schema, [`COMPARE_SCHEMA`].
@@ -59,7 +60,7 @@ pub struct Comparison {
 }
 
 /// Description of one of the two results that are compared.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ComparedResult {
     /// Name that the user gave to this result.
@@ -83,7 +84,6 @@ pub struct ComparedResult {
 
 /// Compares the results `a` and `b`, each with the name that the user gave it. With `force`, the
 /// comparison has figures in spite of reasons against it.
-#[must_use]
 pub fn compare(a: (&str, &RunSummary), b: (&str, &RunSummary), force: bool) -> Comparison {
     let side = |(name, summary): (&str, &RunSummary)| ComparedResult {
         name: name.to_owned(),

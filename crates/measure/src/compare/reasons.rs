@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -34,7 +35,7 @@ const FREE_TABLE: &str = "profile.";
 
 base::recorded! {
     /// Kind of a reason why two results may not be compared.
-    #[derive(Serialize, Deserialize)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     pub enum ReasonKind {
         /// Plans of the two results that differ in settings that decide figures.
         Plan = "plan",
@@ -62,7 +63,7 @@ base::recorded! {
 }
 
 /// Reason why two results may not be compared, with its explanation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IncomparabilityReason {
     /// Kind of this reason against the comparison.
     pub kind: ReasonKind,

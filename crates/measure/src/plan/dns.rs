@@ -1,8 +1,9 @@
 //! Settings of plans for DNS only: the generation of the load, and rates that rise in steps.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MeasuredProtocol, Plan};
+use super::{MeasuredProtocol, Plan, plan_section};
 
 /// Query that generators send in plans of DNS, as `NAME TYPE`.
 pub const QUERY: &str = "www.google.com AAAA";
@@ -32,57 +33,58 @@ const QUICK_ROUNDS: u32 = 2;
 /// best and the worst run are dropped.
 const QUICK_RUNS: u32 = 4;
 
-/// Settings of a plan for running and loading DNS servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct DnsPlan {
-    /// Threads of each DNS server, on the server's one processor; processes for a server without
-    /// threads.
-    pub threads: u32,
-    /// Number of source ports of the DNS queries. Servers divide their load among threads by source
-    /// port.
-    pub ports: u32,
-    /// True if DNS queries from one source port leave in groups (`UDP_SEGMENT`), which saves
-    /// processor time of the generator, and makes interface counters count groups instead of
-    /// queries.
-    pub segmentation: bool,
-    /// True if, on a veth pair, the generator sends DNS queries as frames by AF_XDP (in groups by
-    /// sockets if `segmentation` is also set) and reads answers from a ring, without the kernel's
-    /// UDP. This takes much less processor time of the generator.
-    pub frames: bool,
-}
-
-impl Default for DnsPlan {
-    fn default() -> Self {
-        Self { threads: 1, ports: 64, segmentation: false, frames: false }
+plan_section! {
+    /// Settings of a plan for running and loading DNS servers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub struct DnsPlan in "dns." {
+        /// Threads of each DNS server, on the server's one processor; processes for a server
+        /// without threads.
+        threads: u32 = 1, "1", Whole(1, 256),
+            "Threads of each DNS server, or processes where it has no threads; all share one \
+             processor.";
+        /// Number of source ports of the DNS queries. Servers divide their load among threads by
+        /// source port.
+        ports: u32 = 64, "64", Whole(1, 1_024),
+            "Source ports of queries; servers divide their load among threads by these.";
+        /// True if DNS queries from one source port leave in groups (`UDP_SEGMENT`), which saves
+        /// processor time of the generator, and makes interface counters count groups instead of
+        /// queries.
+        segmentation: bool = false, "false", Flag,
+            "Send the queries of one port in groups (UDP_SEGMENT), which saves the generator's \
+             processor time.";
+        /// True if, on a veth pair, the generator sends DNS queries as frames by AF_XDP (in groups
+        /// by sockets if `segmentation` is also set) and reads answers from a ring, without the
+        /// kernel's UDP. This takes much less processor time of the generator.
+        frames: bool = false, "false", Flag,
+            "Send queries as frames by AF_XDP, or in groups by sockets, and read answers from a \
+             ring, past the kernel's UDP; needs a veth pair, saves the generator's processor time.";
     }
 }
 
-/// Settings of a ramp: trials at rates that rise in equal steps, equal for every DNS server, in
-/// Mbit/s of the query's frame ([`QUERY_FRAME_BYTES`]).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RampPlan {
-    /// Rate of the ramp's first step, in Mbit/s of the query's frame.
-    pub first_mbit_s: f64,
-    /// Difference of two neighboring steps of the ramp, in Mbit/s of the query's frame.
-    pub step_mbit_s: f64,
-    /// Rate that no step of the ramp exceeds, in Mbit/s of the query's frame.
-    pub last_mbit_s: f64,
-    /// Length of the trial of each step of the ramp, in seconds; 0 when the plan has no ramp.
-    pub dwell_s: f64,
-}
-
-impl Default for RampPlan {
-    fn default() -> Self {
-        Self { first_mbit_s: 25.0, step_mbit_s: 25.0, last_mbit_s: 750.0, dwell_s: 0.0 }
+plan_section! {
+    /// Settings of a ramp: trials at rates that rise in equal steps, equal for every DNS server, in
+    /// Mbit/s of the query's frame ([`QUERY_FRAME_BYTES`]).
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct RampPlan in "ramp." {
+        /// Rate of the ramp's first step, in Mbit/s of the query's frame.
+        first_mbit_s: f64 = 25.0, "25.0", Number(0.01, 100_000.0),
+            "First step of the ramp, a series of rising loads (DNS), in Mbit/s of query frames of \
+             85 bytes.";
+        /// Difference of two neighboring steps of the ramp, in Mbit/s of the query's frame.
+        step_mbit_s: f64 = 25.0, "25.0", Number(0.01, 100_000.0),
+            "Difference between two steps of the ramp, in Mbit/s.";
+        /// Rate that no step of the ramp exceeds, in Mbit/s of the query's frame.
+        last_mbit_s: f64 = 750.0, "750.0", Number(0.01, 100_000.0),
+            "Upper limit of the steps of the ramp, in Mbit/s.";
+        /// Length of the trial of each step of the ramp, in seconds; 0 when the plan has no ramp.
+        dwell_s: f64 = 0.0, "0.0", Number(0.0, 3_600.0),
+            "Length of a step's trial; 0 leaves the ramp out.";
     }
 }
 
 impl RampPlan {
     /// Returns the rates of the ramp's steps, in queries per second, ascending; none without a
     /// ramp.
-    #[must_use]
     pub fn rates(&self) -> Vec<f64> {
         if self.dwell_s <= 0.0 || self.last_mbit_s < self.first_mbit_s {
             return Vec::new();
@@ -100,7 +102,6 @@ fn queries_per_s(mbit_s: f64) -> f64 {
 }
 
 /// Converts queries per second to Mbit/s of the query's frame.
-#[must_use]
 pub fn mbit_per_s(queries_per_s: f64) -> f64 {
     queries_per_s * QUERY_FRAME_BYTES * 8.0 / 1e6
 }
@@ -133,33 +134,22 @@ impl Plan {
 
 impl MeasuredProtocol {
     /// Returns true for DHCP, whose servers have pools and stores of leases.
-    #[must_use]
     pub const fn is_dhcp(self) -> bool {
         matches!(self, Self::Dhcp4 | Self::Dhcp6)
     }
 
     /// Returns the size of the Ethernet, IP and UDP headers of one datagram, in bytes.
-    #[must_use]
     pub const fn header_bytes(self) -> u64 {
         let ip = if matches!(self, Self::Dhcp6) { 40 } else { 20 };
         14 + ip + 8
     }
 
-    /// Returns the noun for exchanges of this protocol that a generator offers: `exchanges` or
-    /// `queries`.
-    #[must_use]
-    pub const fn offered_noun(self) -> &'static str {
-        if self.is_dhcp() { "exchanges" } else { "queries" }
-    }
-
     /// Returns the noun for the result of an exchange of this protocol: `leases` or `answers`.
-    #[must_use]
     pub const fn result_noun(self) -> &'static str {
         if self.is_dhcp() { "leases" } else { "answers" }
     }
 
     /// Returns the number of messages that a server sends in one exchange of this protocol.
-    #[must_use]
     pub const fn answers_per_exchange(self) -> f64 {
         if self.is_dhcp() { 2.0 } else { 1.0 }
     }

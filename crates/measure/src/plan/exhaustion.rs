@@ -1,38 +1,40 @@
 //! Settings of trials in whose middle the server's pool runs out.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Settings of exhaustion trials, in whose middle the server's address pool is used up; one trial
-/// per server.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ExhaustionPlan {
-    /// Length of an exhaustion trial, in seconds; 0 leaves these trials out.
-    pub dwell_s: f64,
-    /// Constant load of an exhaustion trial, as a fraction of the server's highest rate.
-    pub fraction: f64,
-    /// Time at which the server assigns the last address, in seconds from the beginning of the
-    /// trial.
-    pub at_s: f64,
-}
+use super::plan_section;
 
-impl Default for ExhaustionPlan {
-    fn default() -> Self {
-        Self { dwell_s: 0.0, fraction: 0.5, at_s: 15.0 }
+plan_section! {
+    /// Settings of exhaustion trials, in whose middle the server's address pool is used up; one
+    /// trial per server.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct ExhaustionPlan in "exhaustion." {
+        /// Length of an exhaustion trial, in seconds; 0 leaves these trials out.
+        dwell_s: f64 = 0.0, "0.0", Number(0.0, 3_600.0),
+            "Length of a separate trial in which the pool runs out, shown second by second; 0 for \
+             none (DHCP).";
+        /// Constant load of an exhaustion trial, as a fraction of the server's highest rate.
+        fraction: f64 = 0.5, "0.5", Number(0.01, 1.0),
+            "Constant load of the trial in which the pool runs out, as a fraction of the highest \
+             rate found.";
+        /// Time at which the server assigns the last address, in seconds from the beginning of the
+        /// trial.
+        at_s: f64 = 15.0, "15.0", Number(0.1, 3_600.0),
+            "Time at which the server assigns the last address of the pool, from the beginning of \
+             the trial.";
     }
 }
 
 impl ExhaustionPlan {
     /// Returns true if the plan has exhaustion trials, in whose middle the server's address pool is
     /// used up.
-    #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.dwell_s > 0.0
     }
 
     /// Returns the number of addresses that `rate_per_s` new clients per second have used up at the
     /// plan's time of exhaustion, in a trial that may be shorter than the plan's.
-    #[must_use]
     pub fn pool_size(&self, rate_per_s: f64, dwell_s: f64) -> u32 {
         ((rate_per_s * dwell_s * self.at_s / self.dwell_s).round() as u32).max(1)
     }

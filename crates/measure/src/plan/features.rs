@@ -1,6 +1,7 @@
 //! Features: parts of a DHCP server's configuration beyond one subnet with one pool, and the words
 //! for them in the names of the result table's lines.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Plan, ServerDurability};
@@ -9,7 +10,7 @@ base::recorded! {
     /// Feature of a DHCP server's configuration, or of its clients' requests, whose cost is
     /// measured against another feature. Names are words of plans and of the names of the result
     /// table's lines.
-    #[derive(Default, Serialize, Deserialize)]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     pub enum ServerFeature {
         /// Configuration of one subnet with one pool.
         #[default]
@@ -50,6 +51,23 @@ base::recorded! {
         LogInfo = "log-info",
         /// Configuration with log severity DEBUG and `debuglevel` 99: the server logs every detail.
         LogDebug = "log-debug",
+        /// Configuration with the hook library `legal_log`: a line in a file for each lease.
+        LegalLog = "legal-log",
+        /// Configuration with the hook library `run_script`, whose script does nothing: a process
+        /// for each event of a lease.
+        RunScript = "run-script",
+        /// Configuration with an export of the names of leases, of which there are none: the cost
+        /// of a listener that reads neither message nor reply (Godwit only).
+        LocalNames = "local-names",
+        /// Configuration with names that the server generates for its clients, which send none, and
+        /// without DNS updates: what those are measured against.
+        DdnsOff = "ddns-off",
+        /// Configuration as in `DdnsOff` with DNS updates (`enable-updates`): the server sends a
+        /// name change request for each lease, to an updater that does not run.
+        DdnsRequests = "ddns-requests",
+        /// Configuration as in `DdnsOff` with the updater inside the server, whose DNS server does
+        /// not run: requests stay in the queue (Godwit only).
+        DdnsInside = "ddns-inside",
         /// Configuration of ten thousand subnets, from which clients come in turn.
         ManySubnets = "many-subnets",
         /// Configuration of ten thousand subnets as in `ManySubnets`, while one HTTP client sends
@@ -151,7 +169,6 @@ base::recorded! {
 
 impl ServerFeature {
     /// Returns true if the lab measures the feature with Godwit alone.
-    #[must_use]
     pub const fn is_godwit_only(self) -> bool {
         matches!(
             self,
@@ -161,17 +178,27 @@ impl ServerFeature {
                 | Self::Perfdhcp
                 | Self::Segmentation
                 | Self::TenMillionLeases
+                | Self::LocalNames
+                | Self::DdnsInside
         )
     }
 
+    /// Returns true if the feature is a hook library that Kea has from version 3 on.
+    pub const fn needs_kea_3(self) -> bool {
+        matches!(self, Self::LegalLog | Self::RunScript)
+    }
+
     /// Returns true if the lab measures the feature with DHCPv4 alone.
-    #[must_use]
     pub const fn is_dhcp4_only(self) -> bool {
         self.releases_leases() || matches!(self, Self::Perfdhcp)
     }
 
+    /// Returns true if the server generates names for its clients.
+    pub const fn has_names(self) -> bool {
+        matches!(self, Self::DdnsOff | Self::DdnsRequests | Self::DdnsInside)
+    }
+
     /// Returns true if the feature's clients release their leases as soon as they have them.
-    #[must_use]
     pub const fn releases_leases(self) -> bool {
         self.used_per_10_000().is_some() || matches!(self, Self::Releases)
     }
@@ -179,14 +206,12 @@ impl ServerFeature {
     /// Returns the packets in the queue of Kea's threads (`packet-queue-size`); `None` where Kea
     /// has the size that is best for its lease store. A plan's line with a size measures only Kea,
     /// with several threads.
-    #[must_use]
     pub fn queue_packets(self) -> Option<u32> {
         self.name().strip_prefix("queue-")?.parse().ok()
     }
 
     /// Returns the size of the receive buffer of each socket of the server, in bytes of the
     /// kernel's memory; `None` for the server's own setting.
-    #[must_use]
     pub fn receive_buffer_bytes(self) -> Option<u32> {
         let (size, unit) = self.name().strip_prefix("buffer-")?.split_once('-')?;
         let shift = if unit == "kib" { 10 } else { 20 };
@@ -195,7 +220,6 @@ impl ServerFeature {
 
     /// Returns the queueing discipline at both ends of the link between generator and server, in
     /// words of `tc`, its kind first; `None` for the kernel's default.
-    #[must_use]
     pub const fn qdisc(self) -> Option<&'static [&'static str]> {
         match self {
             Self::QdiscPfifo16 => Some(&["pfifo", "limit", "16"]),
@@ -210,28 +234,16 @@ impl ServerFeature {
     }
 
     /// Returns true if the server's configuration of this feature has a million reservations.
-    #[must_use]
-    pub const fn has_reservations(self) -> bool {
-        matches!(
-            self,
-            Self::Reservations
-                | Self::ReservationsOff
-                | Self::ReservationsOfOthers
-                | Self::ReservationsByOne
-                | Self::ReservationsOutOfPool
-                | Self::ReservationsGlobal
-                | Self::ReservationsEarlyGlobal
-        )
+    pub fn has_reservations(self) -> bool {
+        self.name().starts_with("reservations")
     }
 
     /// Returns true if the feature's clients send every message twice.
-    #[must_use]
     pub const fn sends_messages_twice(self) -> bool {
         matches!(self, Self::Chatty | Self::ChattyCached)
     }
 
     /// Returns the number of Godwit's worker threads with this feature.
-    #[must_use]
     pub const fn threads(self) -> u32 {
         match self {
             Self::TwoThreads => 2,
@@ -242,7 +254,6 @@ impl ServerFeature {
 
     /// Returns the number of leases of clients that never come, which the server has from the
     /// beginning, in addition to the leases of a pool in use.
-    #[must_use]
     pub const fn initial_leases(self) -> u32 {
         match self {
             Self::MillionLeases => 1_000_000,
@@ -253,7 +264,6 @@ impl ServerFeature {
 
     /// Returns the share of the address pool that is in use before the first trial, in ten
     /// thousandths; `None` if the pool is empty and clients keep their leases.
-    #[must_use]
     pub const fn used_per_10_000(self) -> Option<u32> {
         match self {
             Self::Pool50 => Some(5_000),
@@ -272,6 +282,7 @@ impl ServerFeature {
         match self {
             Self::PolledSubnets => Self::ManySubnets,
             Self::ChattyCached => Self::Chatty,
+            Self::DdnsRequests | Self::DdnsInside => Self::DdnsOff,
             _ if self.used_per_10_000().is_some() => Self::Pool50,
             _ => Self::Plain,
         }
@@ -281,14 +292,12 @@ impl ServerFeature {
 impl Plan {
     /// Returns true if the plan measures features, so that their words are in the names of the
     /// result table's lines.
-    #[must_use]
     pub fn names_features(&self) -> bool {
         self.server.features != [ServerFeature::Plain]
     }
 
     /// Returns true if the plan varies receive buffers or queueing disciplines, so that every trial
     /// samples the queues.
-    #[must_use]
     pub fn varies_queues(&self) -> bool {
         let is_one =
             |of: &ServerFeature| of.receive_buffer_bytes().is_some() || of.qdisc().is_some();
@@ -298,7 +307,6 @@ impl Plan {
     /// Returns the server and the feature in the name of a line of the result table (`kea` and
     /// `plain` of `kea-plain`); `None` when the plan does not name features, and for lines of other
     /// servers.
-    #[must_use]
     pub fn server_and_feature<'n>(&self, line: &'n str) -> Option<(&'n str, ServerFeature)> {
         if !self.names_features() {
             return None;
@@ -330,7 +338,6 @@ impl Plan {
 
     /// Returns the position of a line of the result table among the lines of its server: features
     /// in the order of the plan.
-    #[must_use]
     pub fn feature_position(&self, line: &str) -> usize {
         let feature = self.server_and_feature(line).map(|(_, feature)| feature);
         let features = &self.server.features;
@@ -400,6 +407,8 @@ mod tests {
             ("kea-plain", "godwit-plain", false),
             ("godwit-plain", "kea-empty-classes", false),
             ("kea-reservations", "kea-plain", true),
+            ("godwit-ddns-inside", "godwit-ddns-off", true),
+            ("godwit-ddns-inside", "godwit-plain", false),
         ] {
             assert_eq!(plan.is_feature_pair(a, b), is_pair, "{a} {b}");
             assert_eq!(plan.is_pair(a, b), is_pair, "{a} {b}");

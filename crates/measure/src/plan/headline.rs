@@ -1,10 +1,11 @@
 //! Headline figure of a plan, which the plan's report shows first.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 base::recorded! {
     /// Figure of the servers that the report of a plan shows first. Names are words of plans.
-    #[derive(Default, Serialize, Deserialize)]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     pub enum Headline {
         /// Highest rate at which a server meets the plan's criterion (the largest share of missed
         /// exchanges), in exchanges per second.
@@ -31,7 +32,6 @@ base::recorded! {
 
 impl Headline {
     /// Returns the headline figure's name for people, as a heading.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::HighestRate => "Highest rate",

@@ -2,49 +2,49 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Machines of a plan that the lab reaches by SSH. Each has a copy of this program of the same
-/// version, which runs the servers, generators and samplers there; the machine of the lab collects
-/// their results.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct HostsPlan {
-    /// Name of the servers' machine for SSH; empty when the plan uses no other machine.
-    pub server: String,
-    /// Address of the servers' machine at which generators reach them.
-    pub server_address: String,
-    /// Names of the generators' machines for SSH; empty if the lab's own machine generates the
-    /// load.
-    pub generators: Vec<String>,
-    /// Addresses of the generators, in the order of `generators`; for DHCP each generator acts as
-    /// the relay agent at its own address.
-    pub generator_addresses: Vec<String>,
-    /// Path of the program `godwit` on the other machines.
-    pub godwit: String,
-    /// Command that reaches a machine: the words before the machine's name, such as `ssh -p 2222`.
-    pub ssh: String,
-    /// First UDP port of the measurement: that of the generators; the servers' ports follow it.
-    pub first_port: u16,
-}
+use super::plan_section;
 
-impl Default for HostsPlan {
-    fn default() -> Self {
-        Self {
-            server: String::new(),
-            server_address: String::new(),
-            generators: Vec::new(),
-            generator_addresses: Vec::new(),
-            godwit: "godwit".to_owned(),
-            ssh: "ssh -o BatchMode=yes".to_owned(),
-            first_port: 16_700,
-        }
+plan_section! {
+    /// Machines of a plan that the lab reaches by SSH. Each has a copy of this program of the same
+    /// version, which runs the servers, generators and samplers there; the machine of the lab
+    /// collects their results.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub struct HostsPlan in "hosts." {
+        /// Name of the servers' machine for SSH; empty when the plan uses no other machine.
+        server: String = String::new(), "\"\"", AnyText,
+            "SSH name of the servers' machine; without it everything runs on this machine.";
+        /// Address of the servers' machine at which generators reach them.
+        server_address: String = String::new(), "\"\"", AnyText,
+            "The servers' address towards the generators; needed if any part runs on another \
+             machine.";
+        /// Names of the generators' machines for SSH; empty if the lab's own machine generates the
+        /// load.
+        generators: Vec<String> = Vec::new(), "[]", Texts,
+            "SSH names of the generators' machines, which divide the load; without any, this \
+             machine sends.";
+        /// Addresses of the generators, in the order of `generators`; for DHCP each generator acts
+        /// as the relay agent at its own address.
+        generator_addresses: Vec<String> = Vec::new(), "[]", Texts,
+            "The address of each generator towards the server, in the same order; for DHCP it is \
+             the relay's address.";
+        /// Path of the program `godwit` on the other machines.
+        godwit: String = "godwit".to_owned(), "\"godwit\"", Text,
+            "Path of the program on those machines; its version must be this one's.";
+        /// Command that reaches a machine: the words before the machine's name, such as `ssh -p
+        /// 2222`.
+        ssh: String = "ssh -o BatchMode=yes".to_owned(), "\"ssh -o BatchMode=yes\"", Text,
+            "Command that reaches a machine, with everything before the machine's name.";
+        /// First UDP port of the measurement: that of the generators; the servers' ports follow it.
+        first_port: u16 = 16_700, "16700", Whole(1_024, 65_000),
+            "UDP port of the generators; the servers have the following ones.";
     }
 }
 
 impl HostsPlan {
     /// Returns true if the plan uses machines other than this one.
-    #[must_use]
     pub fn is_used(&self) -> bool {
         !self.server.is_empty() || !self.generators.is_empty()
     }

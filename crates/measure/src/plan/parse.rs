@@ -71,18 +71,26 @@ pub(crate) fn in_order(mut problems: Vec<PlanProblem>) -> Vec<PlanProblem> {
     problems
 }
 
+/// Keys of a plan, by sections.
+type PlanKeys = &'static [&'static [PlanKey]];
+
+/// Returns all keys of a plan, section by section.
+fn all(keys: PlanKeys) -> impl Iterator<Item = &'static PlanKey> {
+    keys.iter().copied().flatten()
+}
+
 /// Checker of a plan's text against a table of keys.
 pub(crate) struct KeyChecker<'t> {
     file: &'t str,
     text: &'t str,
-    keys: &'static [PlanKey],
+    keys: PlanKeys,
     /// Keys of the plan seen so far, each with the position of its value in the text.
     key_positions: Vec<(String, Range<usize>)>,
     pub(crate) problems: Vec<PlanProblem>,
 }
 
 impl<'t> KeyChecker<'t> {
-    pub(crate) const fn new(file: &'t str, text: &'t str, keys: &'static [PlanKey]) -> Self {
+    pub(crate) const fn new(file: &'t str, text: &'t str, keys: PlanKeys) -> Self {
         Self { file, text, keys, key_positions: Vec::new(), problems: Vec::new() }
     }
 
@@ -135,13 +143,13 @@ impl<'t> KeyChecker<'t> {
         for (name, value) in table {
             let path = format!("{prefix}{}", name.get_ref());
             let inside = format!("{path}.");
-            if let Some(key) = keys.iter().find(|key| key.path == path) {
+            if let Some(key) = all(keys).find(|key| key.path == path) {
                 self.key_positions.push((path, value.span()));
                 if let Some(message) = refusal(key.takes, value.get_ref()) {
                     let message = format!("`{}` {message}", key.path);
                     self.add_problem(value.span(), message, Some(key.meaning.to_owned()));
                 }
-            } else if keys.iter().any(|key| key.path.starts_with(&inside)) {
+            } else if all(keys).any(|key| key.path.starts_with(&inside)) {
                 match value.get_ref().as_table() {
                     Some(table) => self.table(&inside, table),
                     None => {
@@ -158,7 +166,7 @@ impl<'t> KeyChecker<'t> {
 
     /// Records each mandatory key that is missing in the table at `span`.
     pub(crate) fn add_missing_keys(&mut self, span: Range<usize>) {
-        for key in self.keys.iter().filter(|key| key.default.is_empty()) {
+        for key in all(self.keys).filter(|key| key.default.is_empty()) {
             if !self.key_positions.iter().any(|(path, _)| path == key.path) {
                 let message = format!("`{}` is missing", key.path);
                 self.add_problem(span.clone(), message, Some(key.meaning.to_owned()));
@@ -389,13 +397,11 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Returns the known key that the operator probably meant by `path`.
-fn suggestion(keys: &[PlanKey], path: &str) -> Option<String> {
-    let (distance, key) = keys
-        .iter()
-        .map(|key| (strsim::levenshtein(path, key.path), key))
-        .min_by_key(|&(d, _)| d)?;
+fn suggestion(keys: PlanKeys, path: &str) -> Option<String> {
+    let (distance, key) =
+        all(keys).map(|key| (strsim::levenshtein(path, key.path), key)).min_by_key(|&(d, _)| d)?;
     let leaf = |path: &str| path.rsplit('.').next().map(str::to_owned);
-    let same_leaf = keys.iter().find(|key| leaf(key.path) == leaf(path));
+    let same_leaf = all(keys).find(|key| leaf(key.path) == leaf(path));
     match same_leaf {
         Some(key) => Some(format!("`{}` is a key", key.path)),
         None if distance <= 3 => Some(format!("did you mean `{}`?", key.path)),
@@ -432,7 +438,7 @@ mod tests {
         let mut fields = BTreeMap::new();
         leaves("", &toml::Table::try_from(Plan::default()).unwrap(), &mut fields);
         let mut table: BTreeMap<String, String> =
-            KEYS.iter().map(|key| (key.path.to_owned(), key.default.to_owned())).collect();
+            all(KEYS).map(|key| (key.path.to_owned(), key.default.to_owned())).collect();
         for required in ["name", "title"] {
             assert_eq!(table.insert(required.to_owned(), "\"\"".to_owned()).unwrap(), "");
         }

@@ -1,30 +1,38 @@
 //! Runs: measurements of every server several times from the beginning, and the treatment of the
 //! best run, the worst run and unfinished runs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Plan;
-use crate::plan::SearchPlan;
+use super::{Plan, SearchPlan, plan_section};
 
-/// Settings for several whole measurements (runs) of every server.
-///
-/// A run of a server is the search for its highest rate from the beginning. All servers do their
-/// first run in parallel, trial by trial in turn, then all their second; so runs with the same
-/// number make a pair. Before each run the lab starts servers anew, without leases.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RunsPlan {
-    /// Number of whole measurements (runs) of every server; 0 when the plan measures in rounds
-    /// instead ([`super::BlocksPlan::rounds`]).
-    pub count: u32,
-    /// Rule that selects the best and worst runs to drop before the mean is computed.
-    pub drop: DroppedRuns,
-    /// Treatment of a run whose highest rate could not be confirmed as the highest.
-    pub unconfirmed: UnconfirmedRunRule,
+plan_section! {
+    /// Settings for several whole measurements (runs) of every server.
+    ///
+    /// A run of a server is the search for its highest rate from the beginning. All servers do
+    /// their first run in parallel, trial by trial in turn, then all their second; so runs with the
+    /// same number make a pair. Before each run the lab starts servers anew, without leases.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub struct RunsPlan in "runs." {
+        /// Number of whole measurements (runs) of every server; 0 when the plan measures in rounds
+        /// instead ([`super::BlocksPlan::rounds`]).
+        count: u32 = 0, "0", Whole(0, 100),
+            "Whole measurements of every server, each from the beginning and without leases; \
+             replaces blocks.rounds.";
+        /// Rule that selects the best and worst runs to drop before the mean is computed.
+        drop: DroppedRuns = DroppedRuns::default(), "\"best-and-worst\"",
+            Choice(&["none", "best-and-worst"]),
+            "Runs that are dropped before the mean over runs.";
+        /// Treatment of a run whose highest rate could not be confirmed as the highest.
+        unconfirmed: UnconfirmedRunRule = UnconfirmedRunRule::default(), "\"lower-bound\"",
+            Choice(&["lower-bound", "void"]),
+            "Value of a run whose highest rate could not be confirmed as the highest; lower-bound \
+             is the rate that it confirmed, 0 without one.";
+    }
 }
 
 /// Rule that selects runs to drop before the mean over runs is computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DroppedRuns {
     /// No run is dropped from the mean.
@@ -37,7 +45,6 @@ pub enum DroppedRuns {
 impl DroppedRuns {
     /// Returns the number of runs that are dropped as best, which is also that of runs dropped as
     /// worst.
-    #[must_use]
     pub const fn at_each_end(self) -> usize {
         match self {
             Self::None => 0,
@@ -48,7 +55,7 @@ impl DroppedRuns {
 
 /// Treatment of a run that confirmed some rate but did not fail above it, or that confirmed none
 /// because the server missed every confirming trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnconfirmedRunRule {
     /// Lower bound: the run counts with the rate that was confirmed in it; with 0 when none was
@@ -61,13 +68,11 @@ pub enum UnconfirmedRunRule {
 
 impl Plan {
     /// Returns the number of searches for every server's highest rate.
-    #[must_use]
     pub const fn rounds(&self) -> u32 {
         if self.has_runs() { self.runs.count } else { self.blocks.rounds }
     }
 
     /// Returns true if every round is a whole measurement of its own, from the beginning.
-    #[must_use]
     pub const fn has_runs(&self) -> bool {
         self.runs.count > 0
     }
@@ -77,7 +82,6 @@ impl Plan {
     /// Every run has its own first rate, up to one factor of growth above the first: from an equal
     /// first rate all runs would try the same few rates, and their spread would be too small. The
     /// shares of the factor are spread evenly over the runs, in an order drawn from the seed.
-    #[must_use]
     pub fn round_search(&self, round: u32, search: &SearchPlan) -> SearchPlan {
         let mut search = *search;
         if self.has_runs() {

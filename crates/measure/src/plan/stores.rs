@@ -1,15 +1,16 @@
 //! Stores of leases, and the words for them in the names of the result table's lines.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, ServerDurability};
+use super::{Plan, ServerDurability, plan_section};
 use crate::record::Purpose;
 
 base::recorded! {
     /// Store in which a server keeps its leases; the words are those of Kea's `type` in
     /// `lease-database`, and `sqlite`, which Kea does not have. Names are words of plans, of
     /// configurations and of the names of the result table's lines.
-    #[derive(Default, Serialize, Deserialize)]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     pub enum LeaseStoreKind {
         /// Leases in the server's memory, with a lease file.
         #[default]
@@ -26,7 +27,6 @@ base::recorded! {
 impl LeaseStoreKind {
     /// Returns true for a store in a database server, which decides by itself when a row is on the
     /// disk, and to which other programs may write as well.
-    #[must_use]
     pub const fn is_database(self) -> bool {
         matches!(self, Self::Mysql | Self::Postgresql)
     }
@@ -35,7 +35,7 @@ impl LeaseStoreKind {
 base::recorded! {
     /// Way in which servers reach and use a database of leases. Names are words of plans and of the
     /// names of the result table's lines.
-    #[derive(Default, Serialize, Deserialize)]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     pub enum DatabaseAccess {
         /// One DHCP server, which expects that other servers write to the database as well.
         #[default]
@@ -59,36 +59,36 @@ base::recorded! {
 impl DatabaseAccess {
     /// Returns the round trip between a server and its database, in milliseconds; `None` where both
     /// are on one machine.
-    #[must_use]
     pub fn round_trip_ms(self) -> Option<u32> {
         self.name().strip_suffix("-ms-away")?.parse().ok()
     }
 }
 
-/// Settings of restart trials, in whose middle the lab ends a database server and starts it again;
-/// one trial per DHCP server that has a database.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RestartPlan {
-    /// Way in which the lab ends database servers in restart trials.
-    pub database: Restarts,
-    /// Constant load of a restart trial, as a fraction of the server's highest rate.
-    pub fraction: f64,
-    /// Length of a restart trial, in seconds.
-    pub dwell_s: f64,
-    /// Time at which the lab ends the database server, in seconds from the beginning of the restart
-    /// trial.
-    pub at_s: f64,
-}
-
-impl Default for RestartPlan {
-    fn default() -> Self {
-        Self { database: Restarts::None, fraction: 0.5, dwell_s: 20.0, at_s: 6.0 }
+plan_section! {
+    /// Settings of restart trials, in whose middle the lab ends a database server and starts it
+    /// again; one trial per DHCP server that has a database.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct RestartPlan in "restart." {
+        /// Way in which the lab ends database servers in restart trials.
+        database: Restarts = Restarts::None, "\"none\"", Choice(&["none", "stop", "kill", "both"]),
+            "End and restart of the database in the middle of a separate trial: none; stop, in \
+             order; kill, by SIGKILL; both, in one trial each.";
+        /// Constant load of a restart trial, as a fraction of the server's highest rate.
+        fraction: f64 = 0.5, "0.5", Number(0.01, 1.0),
+            "Constant load of the trial with the restart of the database, as a fraction of the \
+             highest rate found.";
+        /// Length of a restart trial, in seconds.
+        dwell_s: f64 = 20.0, "20.0", Number(1.0, 3_600.0),
+            "Length of the trial with the restart of the database.";
+        /// Time at which the lab ends the database server, in seconds from the beginning of the
+        /// restart trial.
+        at_s: f64 = 6.0, "6.0", Number(0.1, 3_600.0),
+            "Time at which the database is ended, from the beginning of its trial.";
     }
 }
 
 /// Way in which the lab ends database servers in restart trials.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Restarts {
     /// No restart of databases: the plan has no restart trials.
@@ -104,7 +104,6 @@ pub enum Restarts {
 
 impl Restarts {
     /// Returns the purposes of a server's restart trials, one per trial.
-    #[must_use]
     pub const fn purposes(self) -> &'static [Purpose] {
         match self {
             Self::None => &[],
@@ -121,14 +120,12 @@ const DURABLE_SERVER: &str = "godwit";
 impl Plan {
     /// Returns true if the plan measures stores of leases, so that stores are in the names of the
     /// result table's lines.
-    #[must_use]
     pub fn names_stores(&self) -> bool {
         self.server.stores != [LeaseStoreKind::Memfile]
     }
 
     /// Returns the store in the name of a line of the result table (`mysql` of `kea-mysql`); `None`
     /// when the plan does not name stores, and for lines of other servers.
-    #[must_use]
     pub fn line_store(&self, line: &str) -> Option<LeaseStoreKind> {
         let rest = self.line_suffix(line)?;
         LeaseStoreKind::ALL.into_iter().find(|store| rest.split('-').next() == Some(store.name()))
@@ -146,7 +143,6 @@ impl Plan {
     /// Returns true if the ratio of line `a` of the result table over line `b` is meaningful: both
     /// servers keep their leases in the same store, or differ by one feature only, or the plan
     /// names neither.
-    #[must_use]
     pub fn is_pair(&self, a: &str, b: &str) -> bool {
         if self.names_features() {
             return self.is_feature_pair(a, b);
@@ -157,7 +153,6 @@ impl Plan {
     /// Returns true if the plan was made for the ratio of the lines `a` and `b` of the result
     /// table: its first server over its second one, in each store, or each feature over its
     /// baseline.
-    #[must_use]
     pub fn is_main_pair(&self, a: &str, b: &str) -> bool {
         if self.names_features() {
             return self.is_feature_pair(a, b);

@@ -23,7 +23,6 @@ pub struct FoldedSamples {
 
 /// Reads the samples of `text`, the output of `perf script`. Threads whose names differ only in
 /// their digits are joined; unknown lines are ignored.
-#[must_use]
 pub fn fold(text: &str) -> FoldedSamples {
     let mut folded = FoldedSamples::default();
     let mut builder = StacksBuilder::default();

@@ -8,6 +8,7 @@ mod fold;
 mod stacks;
 mod top;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use fold::{FoldedSamples, fold};
@@ -17,7 +18,7 @@ pub use top::{ProfileShare, top_functions, top_objects};
 use crate::plan::CallGraph;
 
 /// Profile of a server's processes over some seconds, sampled by `perf`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Profile {
     /// Event at which the kernel took a sample: `cycles`, or `cpu-clock` on a machine without that
@@ -43,7 +44,6 @@ impl Profile {
     /// Returns the number of processors that the server kept busy, estimated from samples: each
     /// sample is one interval of a thread that ran. Lost samples count; 0 when nothing was
     /// recorded.
-    #[must_use]
     pub fn cpus_busy(&self) -> f64 {
         let planned_samples = f64::from(self.frequency_hz) * self.seconds;
         if planned_samples > 0.0 {

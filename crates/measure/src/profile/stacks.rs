@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Function in a sampled stack, with borrowed names.
@@ -15,7 +16,7 @@ pub struct StackFrame<'t> {
 }
 
 /// Function at its position in the tree of calls. As JSON `[parent, function, samples]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "[u32; 3]", into = "[u32; 3]")]
 pub struct CallTreeNode {
     /// Position of the caller's node in the tree of calls plus one; 0 for an outermost node.
@@ -40,7 +41,7 @@ impl From<CallTreeNode> for [u32; 3] {
 
 /// Sampled stacks with their counts. Each name is stored once; equal beginnings of stacks are one
 /// path.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Stacks {
     /// Names of the files (programs, libraries, `kernel`) that contain the sampled functions.
@@ -54,7 +55,6 @@ pub struct Stacks {
 impl Stacks {
     /// Returns the names of the function and the file of `node`; empty names where the tree is not
     /// sound.
-    #[must_use]
     pub fn frame(&self, node: &CallTreeNode) -> StackFrame<'_> {
         let Some((function, object)) = self.functions.get(node.function as usize) else {
             return StackFrame { function: "", object: "" };
@@ -64,13 +64,11 @@ impl Stacks {
     }
 
     /// Returns the number of samples in all stacks.
-    #[must_use]
     pub fn samples(&self) -> u64 {
         self.nodes.iter().map(|node| u64::from(node.samples)).sum()
     }
 
     /// Returns for each node of the tree the samples taken in it and in everything that it called.
-    #[must_use]
     pub fn totals(&self) -> Vec<u64> {
         let mut totals: Vec<u64> = self.nodes.iter().map(|node| u64::from(node.samples)).collect();
         for (position, node) in self.nodes.iter().enumerate().rev() {

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{StackFrame, Stacks};
 
 /// Share of a function, or of all functions of an object, in a profile.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ProfileShare {
     /// Name of the function with this share; empty for an object.
     pub function: String,
@@ -21,14 +22,12 @@ pub struct ProfileShare {
 
 /// Returns the functions of a profile by their own share of the samples, the largest first, without
 /// threads.
-#[must_use]
 pub fn top_functions(stacks: &Stacks) -> Vec<ProfileShare> {
     shares(stacks, |frame| frame)
 }
 
 /// Returns the objects of a profile (programs, libraries, the kernel) by the share of samples taken
 /// in them.
-#[must_use]
 pub fn top_objects(stacks: &Stacks) -> Vec<ProfileShare> {
     shares(stacks, |frame| StackFrame { function: "", object: frame.object })
 }

@@ -9,7 +9,6 @@ impl LoadRecord {
     /// Makes a load record of the exchanges that came due for `duration_ns`, with the values that
     /// every generator counts alike: outcomes, latencies, lateness of sends, drops at its own
     /// socket. The generator adds settings, datagrams and processor time.
-    #[must_use]
     pub fn from_ledger(
         ledger: &ExchangeLedger,
         timeline: &Timeline,
@@ -48,7 +47,6 @@ impl LoadRecord {
 
 impl ExchangeCounts {
     /// Returns the counts of exchanges by outcome from a generator's ledger.
-    #[must_use]
     pub fn from_ledger(ledger: &ExchangeLedger) -> Self {
         Self {
             due: ledger.due(),
@@ -68,7 +66,6 @@ impl ExchangeCounts {
 
 impl LoadTimeline {
     /// Returns the intervals of a generator's timeline; `None` when the generator counted none.
-    #[must_use]
     pub fn from_timeline(counted: &Timeline) -> Option<Self> {
         let points =
             counted.points().iter().map(|point| [point.due, point.completed, point.missed]);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use base::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LoadTimeline;
@@ -12,7 +13,7 @@ pub const LOAD_SCHEMA: &str = "godwit.load.v1";
 
 /// Record of one run of a generator at one offered rate. A field that a generator does not write
 /// reads as zero or empty, so that records of other tools can be converted to this type.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LoadRecord {
     /// Name of the record's JSON schema, [`LOAD_SCHEMA`].
@@ -76,43 +77,45 @@ pub struct LoadRecord {
     pub timeline: Option<LoadTimeline>,
 }
 
-/// Counts of exchanges by outcome. Each due exchange is in exactly one of the classes `on_time`,
-/// `late`, `lost`, `nak`, `invalid`; the other fields count in addition.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ExchangeCounts {
-    /// Number of exchanges that came due by the schedule.
-    pub due: u64,
-    /// Number of exchanges whose first message left the generator.
-    pub sent: u64,
-    /// Number of exchanges that were complete within the deadline.
-    pub on_time: u64,
-    /// Number of exchanges on time that were queued too long: complete so long after the last one
-    /// left (more than what the quickest took and 1 % of the offer, at least 10 and at most 50 ms)
-    /// that they show a queue that grew while exchanges were offered.
-    pub behind: u64,
-    /// Number of exchanges that were complete after the deadline.
-    pub late: u64,
-    /// Number of exchanges that were not complete when the generator stopped waiting for answers.
-    pub lost: u64,
-    /// Number of exchanges that the server refused, such as by DHCPNAK.
-    pub nak: u64,
-    /// Number of exchanges that the server answered with a message that breaks the protocol.
-    pub invalid: u64,
-    /// Number of exchanges that the server answered with the data of another client.
-    pub wrong_client: u64,
-    /// Number of answers to messages that the server had answered before.
-    pub duplicate_answered: u64,
-    /// Number of exchanges still open when the record was written; 0 after the wait for late
-    /// answers.
-    pub in_flight_at_end: u64,
+base::counts! {
+    /// Counts of exchanges by outcome. Each due exchange is in exactly one of the classes
+    /// `on_time`, `late`, `lost`, `nak`, `invalid`; the other fields count in addition.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default)]
+    pub struct ExchangeCounts {
+        /// Number of exchanges that came due by the schedule.
+        pub due: u64,
+        /// Number of exchanges whose first message left the generator.
+        pub sent: u64,
+        /// Number of exchanges that were complete within the deadline.
+        pub on_time: u64,
+        /// Number of exchanges on time that were queued too long: complete so long after the last
+        /// one left (more than what the quickest took and 1 % of the offer, at least 10 and at most
+        /// 50 ms) that they show a queue that grew while exchanges were offered.
+        pub behind: u64,
+        /// Number of exchanges that were complete after the deadline.
+        pub late: u64,
+        /// Number of exchanges that were not complete when the generator stopped waiting for
+        /// answers.
+        pub lost: u64,
+        /// Number of exchanges that the server refused, such as by DHCPNAK.
+        pub nak: u64,
+        /// Number of exchanges that the server answered with a message that breaks the protocol.
+        pub invalid: u64,
+        /// Number of exchanges that the server answered with the data of another client.
+        pub wrong_client: u64,
+        /// Number of answers to messages that the server had answered before.
+        pub duplicate_answered: u64,
+        /// Number of exchanges still open when the record was written; 0 after the wait for late
+        /// answers.
+        pub in_flight_at_end: u64,
+    }
 }
 
 impl ExchangeCounts {
     /// Returns the share of due exchanges that were not completed within the deadline, 0 to 1:
     /// late, lost, refused and invalid ones alike, and those that were never sent. 0 when nothing
     /// was due. `--max-loss` limits this share; rates are judged by [`ExchangeCounts::shortfall`].
-    #[must_use]
     pub fn loss(&self) -> f64 {
         self.share(self.due.saturating_sub(self.on_time))
     }
@@ -120,7 +123,6 @@ impl ExchangeCounts {
     /// Returns the number of exchanges that count as carried: on time and not queued too long.
     /// Every rate, share and figure per processor second is made from this count. Otherwise a queue
     /// that is long enough would make any rate look carried, until it is full.
-    #[must_use]
     pub const fn carried(&self) -> u64 {
         self.on_time.saturating_sub(self.behind)
     }
@@ -134,7 +136,6 @@ impl ExchangeCounts {
 
     /// Returns the share of due exchanges that were on time but queued too long, 0 to 1: the part
     /// of the shortfall that waited in a queue which grew.
-    #[must_use]
     pub fn queued_too_long_share(&self) -> f64 {
         self.share(self.behind.min(self.on_time))
     }
@@ -144,25 +145,28 @@ impl ExchangeCounts {
     }
 }
 
-/// Counts of a generator's datagrams in one run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct MessageCounts {
-    /// Number of datagrams that the generator sent.
-    pub sent: u64,
-    /// Number of datagrams that the generator received.
-    pub received: u64,
-    /// Number of datagrams received that the generator could not parse.
-    pub malformed: u64,
-    /// Number of datagrams received that belong to no open exchange.
-    pub unmatched: u64,
-    /// Bytes of the datagrams that the generator sent, without their headers; 0 when not counted.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub sent_bytes: u64,
-    /// Bytes of the datagrams that the generator received, without their headers; 0 when not
-    /// counted.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub received_bytes: u64,
+base::counts! {
+    /// Counts of a generator's datagrams in one run.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default)]
+    pub struct MessageCounts {
+        /// Number of datagrams that the generator sent.
+        pub sent: u64,
+        /// Number of datagrams that the generator received.
+        pub received: u64,
+        /// Number of datagrams received that the generator could not parse.
+        pub malformed: u64,
+        /// Number of datagrams received that belong to no open exchange.
+        pub unmatched: u64,
+        /// Bytes of the datagrams that the generator sent, without their headers; 0 when not
+        /// counted.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub sent_bytes: u64,
+        /// Bytes of the datagrams that the generator received, without their headers; 0 when not
+        /// counted.
+        #[serde(skip_serializing_if = "is_zero")]
+        pub received_bytes: u64,
+    }
 }
 
 impl MessageCounts {
@@ -170,7 +174,6 @@ impl MessageCounts {
     /// without the preamble, check sequence and gap of each frame. `header_bytes` are the headers
     /// of one datagram, with the frame's. Groups count as the datagrams in them. `None` when bytes
     /// were not counted.
-    #[must_use]
     pub fn mbit_per_s(&self, header_bytes: u64, duration_s: f64) -> Option<[f64; 2]> {
         let rate = |count: u64, bytes: u64| {
             ((bytes + count * header_bytes) * 8) as f64 / (duration_s * 1e6)
@@ -188,7 +191,7 @@ const fn is_zero(count: &u64) -> bool {
 
 /// Distribution of exchanges' latencies in a few figures, in microseconds. All 0 when `count` is 0.
 /// A percentile has a value only with enough samples ([`samples_for`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LatencySummary {
     /// Number of exchanges whose latency the summary counts.
@@ -215,14 +218,12 @@ pub struct LatencySummary {
 
 /// Returns the least number of latencies for which the quantile (0 to 1) has a value, 10 / (1 −
 /// quantile): ten samples are above it. 20 for the median, 10,000 for 99.9 %.
-#[must_use]
 pub fn samples_for(quantile: f64) -> u64 {
     (10.0 / (1.0 - quantile)).round() as u64
 }
 
 impl LatencySummary {
     /// Returns the latency figures of a histogram of nanoseconds.
-    #[must_use]
     pub fn from_histogram(histogram: &Histogram) -> Self {
         let us = |ns: Option<u64>| ns.unwrap_or(0) as f64 / 1e3;
         let at = |quantile| Some(us(histogram.quantile(quantile)));
@@ -242,7 +243,6 @@ impl LatencySummary {
     /// Returns the latency figures of stored histogram entries ([`LoadRecord::histogram_due`]),
     /// which may be those of several records added up: this is how percentiles are combined, never
     /// by averaging. Minimum, mean and maximum are exact to a bucket only.
-    #[must_use]
     pub fn from_entries(entries: &BTreeMap<u64, u64>) -> Self {
         let count: u64 = entries.values().sum();
         let (Some((&first, _)), Some((&last, _))) =
@@ -291,7 +291,6 @@ impl LatencySummary {
 
     /// Formats median, high percentiles and maximum in whole microseconds, for people; a dash for a
     /// value with too few samples.
-    #[must_use]
     pub fn text(&self) -> String {
         let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.0} µs"));
         let most = if self.count > 0 { Some(self.max_us) } else { None };

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{ExchangeCounts, LatencySummary, LoadRecord, MessageCounts};
+use super::{LatencySummary, LoadRecord};
 
 impl LoadRecord {
     /// Merges the records of generators that sent at the same time, as if one had sent all: counts
     /// and distributions add up. For `latency_sent`, whose distributions are not kept, each
     /// percentile is the highest of the parts, so the true value is not above it. `None` without
     /// any record.
-    #[must_use]
     pub fn merged(parts: Vec<Self>) -> Option<Self> {
         let mut entries = BTreeMap::new();
         for (upper_ns, count) in parts.iter().flat_map(|part| &part.histogram_due) {
@@ -24,8 +23,8 @@ impl LoadRecord {
         for part in parts {
             whole.offered_per_s += part.offered_per_s;
             whole.duration_s = whole.duration_s.max(part.duration_s);
-            whole.exchanges = whole.exchanges.with(&part.exchanges);
-            whole.messages = whole.messages.with(&part.messages);
+            whole.exchanges.merge(&part.exchanges);
+            whole.messages.merge(&part.messages);
             whole.completed_per_s += part.completed_per_s;
             whole.latency_due = whole.latency_due.combined_with(&part.latency_due);
             whole.latency_sent = whole.latency_sent.combined_with(&part.latency_sent);
@@ -55,39 +54,6 @@ impl LoadRecord {
         whole.settings.insert("generators".to_owned(), count.into());
         (whole.timeline, whole.lease_list_path) = (None, None);
         Some(whole)
-    }
-}
-
-impl ExchangeCounts {
-    /// Adds up the counts of exchanges of two records.
-    pub(crate) const fn with(self, other: &Self) -> Self {
-        Self {
-            due: self.due + other.due,
-            sent: self.sent + other.sent,
-            on_time: self.on_time + other.on_time,
-            behind: self.behind + other.behind,
-            late: self.late + other.late,
-            lost: self.lost + other.lost,
-            nak: self.nak + other.nak,
-            invalid: self.invalid + other.invalid,
-            wrong_client: self.wrong_client + other.wrong_client,
-            duplicate_answered: self.duplicate_answered + other.duplicate_answered,
-            in_flight_at_end: self.in_flight_at_end + other.in_flight_at_end,
-        }
-    }
-}
-
-impl MessageCounts {
-    /// Adds up the counts of datagrams of two records.
-    const fn with(self, other: &Self) -> Self {
-        Self {
-            sent: self.sent + other.sent,
-            received: self.received + other.received,
-            malformed: self.malformed + other.malformed,
-            unmatched: self.unmatched + other.unmatched,
-            sent_bytes: self.sent_bytes + other.sent_bytes,
-            received_bytes: self.received_bytes + other.received_bytes,
-        }
     }
 }
 
@@ -123,6 +89,7 @@ mod tests {
     use base::{Histogram, Random};
 
     use super::*;
+    use crate::record::{ExchangeCounts, MessageCounts};
 
     fn record(of: &Histogram, due: u64, reason: &str) -> LoadRecord {
         let latency = LatencySummary::from_histogram(of);

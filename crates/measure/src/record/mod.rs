@@ -10,6 +10,7 @@ mod queues;
 mod restart;
 mod sample;
 mod side;
+mod text;
 mod trial;
 mod void;
 

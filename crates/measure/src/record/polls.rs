@@ -1,9 +1,10 @@
 //! Requests for a server's statistics while the server was loaded.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Counts of the requests for all statistics of a server during one trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Polls {
     /// Number of statistics requests that were due: one for each tenth of a second begun.

@@ -1,11 +1,12 @@
 //! Queues in which messages waited or were dropped on their way between generator and server: the
 //! server's sockets, and the queueing disciplines at both ends of the link.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// State of the queues between generator and server in a trial as measured, whatever the plan
 /// requested.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Queues {
     /// Number of sockets at which the server received messages; 0 when the lab could not inspect
@@ -27,7 +28,7 @@ pub struct Queues {
 
 /// Queueing discipline of a network interface and its counts in a trial. A discipline without a
 /// queue counts nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Qdisc {
     /// Kind of the queueing discipline, as `tc` names it.

@@ -1,10 +1,11 @@
 //! Events in the middle of a trial, with their times: a database server that was ended and started
 //! again, an address pool that ran out.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Counts of exchanges by intervals of equal length, as the generator counted them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LoadTimeline {
     /// Begin of the first interval, from which exchanges come due, in nanoseconds of the machine's
@@ -31,7 +32,7 @@ pub struct LoadTimeline {
 }
 
 /// Size of the address pool that ran out in the middle of a trial by the plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Exhaustion {
     /// Number of free addresses in the server's pool when the trial began.
@@ -40,7 +41,7 @@ pub struct Exhaustion {
 
 /// Times at which a database server was ended and was available again, in seconds from the due time
 /// of the first exchange.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RestartTimes {
     /// Time of the lab's order to the database server to end, or of the kill of its processes, in

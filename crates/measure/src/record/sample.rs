@@ -1,12 +1,13 @@
 //! Samples of the kernel's counters, read at intervals while a trial runs, and their digest.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::SideCounts;
 
 /// State of the machine over one sampling interval of a trial. Amounts are those of the interval,
 /// not since the start.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MachineSample {
     /// End of the sampling interval, in seconds since the run began.
@@ -43,7 +44,7 @@ pub struct MachineSample {
 }
 
 /// Time of one processor in a sampling interval by its use, in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuSample {
     /// Number by which the kernel knows the processor.
@@ -68,7 +69,6 @@ pub struct CpuSample {
 /// So neither the use of other programs counts nor the time stolen by the hypervisor. The result is
 /// at most all time used (elapsed minus idle minus steal); it is that time when the samples have no
 /// processes.
-#[must_use]
 pub fn server_cpu_s<'s>(
     samples: impl Iterator<Item = &'s MachineSample>,
     server_cpus: &[u32],
@@ -89,7 +89,7 @@ pub fn server_cpu_s<'s>(
 
 /// Digest of a trial's samples of the machine: sums over the trial, and the largest sizes of
 /// memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SampleDigest {
     /// Processor seconds of the server in the trial; see [`server_cpu_s`].
@@ -127,7 +127,6 @@ impl SampleDigest {
     /// Adds up `samples` of a trial. When server and generator share processors (`server_cpus` and
     /// `generator_cpus` overlap), the time used on the shared ones is charged to both: the caller
     /// should know that and warn.
-    #[must_use]
     pub fn from_samples(
         samples: &[MachineSample],
         server_cpus: &[u32],

@@ -1,10 +1,11 @@
 //! Counts of the kernel for the server or the generator, one side of a trial: its interface, UDP in
 //! its network namespace, its processes.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Counts of the traffic of a network interface in one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TrafficCounts {
     /// Number of packets that the interface counted; with UDP segmentation one packet can be many
@@ -20,7 +21,7 @@ pub struct TrafficCounts {
 
 /// Counts of the kernel for one side of a trial, the server's or the generator's, over an interval
 /// or the whole trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SideCounts {
     /// Traffic that the interface of the server or generator received; on loopback both have the
@@ -64,14 +65,12 @@ impl SideCounts {
 
     /// Returns true if no count of the side (server or generator) is known, as in records of
     /// versions that did not count.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Returns the processor seconds that the processes of the side (server or generator) used in
     /// user mode and in the kernel.
-    #[must_use]
     pub fn process_s(&self) -> f64 {
         self.user_s + self.system_s
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -24,7 +25,7 @@ pub const LIMIT_SERVER: &str = "limit";
 
 base::named! {
     /// Purpose of a trial within its run. Names are words for tables.
-    #[derive(Default, Serialize, Deserialize)]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Purpose {
         /// Trial as a step of the search for the highest rate.
@@ -58,20 +59,18 @@ base::named! {
 
 impl Purpose {
     /// Returns true if the lab ends the server's database in the middle of the trial.
-    #[must_use]
     pub const fn ends_database(self) -> bool {
         matches!(self, Self::DatabaseStop | Self::DatabaseKill)
     }
 
     /// Returns true if the trial's load shows how much of an offered rate a server completes.
-    #[must_use]
     pub const fn is_at_a_rate(self) -> bool {
         !matches!(self, Self::Profile | Self::Avalanche | Self::Exhaustion)
     }
 }
 
 /// Record of one trial. The lab writes one per trial folder.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TrialRecord {
     /// Name of the trial record's JSON schema, [`TRIAL_SCHEMA`].
@@ -149,20 +148,17 @@ pub struct TrialRecord {
 impl TrialRecord {
     /// Returns true if the lab saw the server's use of the machine: its processors, its memory, its
     /// sockets.
-    #[must_use]
     pub const fn has_server_usage(&self) -> bool {
         !self.server_cpus.is_empty()
     }
 
     /// Returns true if the trial is void, which means it says nothing about the server.
-    #[must_use]
     pub fn is_void(&self) -> bool {
         !self.void.is_empty() || self.load.is_none()
     }
 
     /// Returns the exchanges per second that the server carried in the trial
     /// ([`ExchangeCounts::carried`](super::ExchangeCounts::carried)); 0 without a load record.
-    #[must_use]
     pub fn achieved_per_s(&self) -> f64 {
         self.load.as_ref().map_or(0.0, |load| load.completed_per_s)
     }
@@ -177,20 +173,17 @@ impl TrialRecord {
 
     /// Returns the share of the trial's exchanges that were on time but queued too long, 0 to 1: a
     /// part of the shortfall.
-    #[must_use]
     pub fn queued_too_long_share(&self) -> f64 {
         self.load.as_ref().map_or(0.0, |load| load.exchanges.queued_too_long_share())
     }
 
     /// Returns true if the trial meets the plan's criterion: its shortfall (share of exchanges not
     /// carried) is at most `loss_percent`, and it is not void.
-    #[must_use]
     pub fn meets(&self, loss_percent: f64) -> bool {
         !self.is_void() && self.shortfall() * 100.0 <= loss_percent
     }
 
     /// Returns the exchanges carried per processor second of the server; `None` when unknown.
-    #[must_use]
     pub fn leases_per_cpu_s(&self) -> Option<f64> {
         let load = self.load.as_ref()?;
         (self.digest.server_cpu_s > 0.0)
@@ -198,7 +191,6 @@ impl TrialRecord {
     }
 
     /// Returns the exchanges carried in the trial per busy second of the generator's processor.
-    #[must_use]
     pub fn exchanges_per_generator_cpu_s(&self) -> Option<f64> {
         let load = self.load.as_ref()?;
         (self.digest.generator_cpu_s > 0.0)
@@ -207,7 +199,7 @@ impl TrialRecord {
 }
 
 /// End of a search for a server's highest rate, as stored in the run's record.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SearchEnd {
     /// Name of the server whose highest rate was searched.
@@ -225,7 +217,7 @@ pub struct SearchEnd {
 }
 
 /// Record of a run: the data that all its trials have in common.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RunRecord {
     /// Name of the run record's JSON schema, [`RUN_SCHEMA`].
@@ -255,7 +247,7 @@ pub struct RunRecord {
 }
 
 /// Time and memory of a server's first start in a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Start {
     /// Name of the server that was started.
@@ -272,7 +264,7 @@ pub struct Start {
 
 /// Cost at one moment of flushing a small append to the disk (`fdatasync`), which a durable lease
 /// store pays for each of its commits.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FlushCost {
     /// Time at which the flushes were measured, in seconds since the run began.
@@ -291,7 +283,7 @@ pub struct FlushCost {
 }
 
 /// Machine and software that a run used.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Environment {
     /// Distribution of the machine's operating system, e.g. `Debian GNU/Linux 12`.

@@ -1,13 +1,15 @@
 //! Rules by which a trial is void, which means it says nothing about its server. The rules are part
 //! of the plan, fixed before the first packet, and equal for every server.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LoadRecord, SampleDigest};
+use crate::plan::plan_section;
 
 base::worded! {
     /// Reason why a trial is void, which means that it says nothing about its server.
-    #[derive(Serialize, Deserialize)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum VoidReason {
         /// The generator sent too many messages after their due times in the trial.
@@ -32,35 +34,29 @@ base::worded! {
 impl VoidReason {
     /// Returns true if a repeat of the trial at the same rate is likely to end the same way because
     /// the generator cannot offer more.
-    #[must_use]
     pub const fn is_generator_limit(self) -> bool {
         matches!(self, Self::ScheduleMissed | Self::SendRefused | Self::GeneratorSocketDrops)
     }
 }
 
-/// Limits of a plan beyond which a trial is void.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct VoidRules {
-    /// Largest share of exchanges whose first message may leave late, in percent.
-    pub late_sends_percent: f64,
-    /// Largest share of messages that the kernel may drop at the generator's socket, in percent.
-    pub socket_drops_percent: f64,
-    /// Largest share of messages that may be dropped at a full processor backlog
-    /// (`net.core.netdev_max_backlog`), in percent.
-    pub softnet_drops_percent: f64,
-    /// Largest share of processor time that the hypervisor may take, in percent.
-    pub steal_percent: f64,
-}
-
-impl Default for VoidRules {
-    fn default() -> Self {
-        Self {
-            late_sends_percent: 1.0,
-            socket_drops_percent: 0.0,
-            softnet_drops_percent: 0.0,
-            steal_percent: 25.0,
-        }
+plan_section! {
+    /// Limits of a plan beyond which a trial is void.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct VoidRules in "void." {
+        /// Largest share of exchanges whose first message may leave late, in percent.
+        late_sends_percent: f64 = 1.0, "1.0", Number(0.0, 100.0),
+            "Share of exchanges begun late by the generator above which a trial is void.";
+        /// Largest share of messages that the kernel may drop at the generator's socket, in
+        /// percent.
+        socket_drops_percent: f64 = 0.0, "0.0", Number(0.0, 100.0),
+            "Share of messages dropped at the generator's socket above which a trial is void.";
+        /// Largest share of messages that may be dropped at a full processor backlog
+        /// (`net.core.netdev_max_backlog`), in percent.
+        softnet_drops_percent: f64 = 0.0, "0.0", Number(0.0, 100.0),
+            "Share of messages dropped at a processor's backlog above which a trial is void.";
+        /// Largest share of processor time that the hypervisor may take, in percent.
+        steal_percent: f64 = 25.0, "25.0", Number(0.0, 100.0),
+            "Share of the processors' time withheld by the hypervisor above which a trial is void.";
     }
 }
 

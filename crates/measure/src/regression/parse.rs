@@ -13,43 +13,14 @@ use crate::plan::{KeyChecker, KeyValueSet, PlanKey, PlanProblem, in_order, key};
 pub(super) const PROTOCOL: &str = "dccp";
 
 /// Keys of a plan of regressions, without those of its cases.
-const KEYS: &[PlanKey] = &[
-    key("name", KeyValueSet::Name, "", "Short name; part of the result folder's name."),
-    key("title", KeyValueSet::Text, "", "Title of the report, one line."),
-    key(
+const KEYS: &[&[PlanKey]] = &[
+    RegressionPlan::KEYS,
+    &[key(
         "protocol",
         KeyValueSet::Choice(&[PROTOCOL]),
         "",
         "Distinguishes such plans from plans with servers.",
-    ),
-    key(
-        "clocks",
-        KeyValueSet::Choices(&["virtual", "real"]),
-        "[\"virtual\", \"real\"]",
-        "Clocks with which every case is measured.",
-    ),
-    key(
-        "ccids",
-        KeyValueSet::Numbers(2.0, 3.0),
-        "[3, 2]",
-        "Congestion controls, each of 3 and 2 at most once.",
-    ),
-    key("carrier", KeyValueSet::Choice(&["raw", "udp"]), "\"raw\"", "Carrier of DCCP packets."),
-    key(
-        "datagram_bytes",
-        KeyValueSet::Whole(16, 1_424),
-        "1424",
-        "Bytes of a datagram; with 1424 each packet fills an Ethernet frame.",
-    ),
-    key("tx_qlen", KeyValueSet::Whole(1, 65_535), "5", "Datagrams that the send queue holds."),
-    key("seconds", KeyValueSet::Number(0.1, 86_400.0), "60.0", "Seconds of a run."),
-    key("runs", KeyValueSet::Whole(1, 1_000), "3", "Number of runs of each case."),
-    key(
-        "quick_seconds",
-        KeyValueSet::Number(0.1, 86_400.0),
-        "10.0",
-        "Seconds of a run with --quick.",
-    ),
+    )],
 ];
 
 /// Keys of a case in a plan of regressions.
@@ -144,7 +115,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<RegressionPlan, Vec<PlanPr
 
 /// Checks the keys of one case of a plan of regressions.
 fn check_case<'t>(file: &'t str, text: &'t str, case: &Spanned<DeValue<'t>>) -> KeyChecker<'t> {
-    let mut check = KeyChecker::new(file, text, CASE_KEYS);
+    let mut check = KeyChecker::new(file, text, &[CASE_KEYS]);
     let Some(table) = case.get_ref().as_table() else {
         check.add_problem(case.span(), "a case must be a table".to_owned(), None);
         return check;
@@ -239,7 +210,7 @@ mod tests {
     #[test]
     fn the_key_table_is_the_type_with_its_defaults() {
         let fields = toml::Table::try_from(RegressionPlan::default()).unwrap();
-        let of_keys = KEYS.iter().filter(|key| !key.default.is_empty());
+        let of_keys = KEYS.iter().copied().flatten().filter(|key| !key.default.is_empty());
         let of_keys: Vec<_> =
             of_keys.map(|key| (key.path.to_owned(), key.default.to_owned())).collect();
         let mut of_type: Vec<_> = fields.iter().map(|(k, v)| (k.clone(), v.to_string())).collect();

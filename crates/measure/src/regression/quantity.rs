@@ -1,5 +1,6 @@
 //! Times and rates of links with their units, in words that `tc` also accepts.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Length of the longest word of a quantity that the parser accepts, in bytes.
@@ -12,7 +13,7 @@ const DELAY_S_MAX: f64 = 60.0;
 const RATE_MAX: f64 = 1e12;
 
 /// Delay of a packet on an emulated link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct LinkDelay {
     words: String,
@@ -21,13 +22,11 @@ pub struct LinkDelay {
 
 impl LinkDelay {
     /// Returns the link's delay as written in the plan.
-    #[must_use]
     pub fn words(&self) -> &str {
         &self.words
     }
 
     /// Returns the delay of the link in seconds.
-    #[must_use]
     pub const fn seconds(&self) -> f64 {
         self.seconds
     }
@@ -52,7 +51,7 @@ impl From<LinkDelay> for String {
 }
 
 /// Rate of the line of an emulated link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct LineRate {
     words: String,
@@ -61,13 +60,11 @@ pub struct LineRate {
 
 impl LineRate {
     /// Returns the line's rate as written in the plan, with its unit.
-    #[must_use]
     pub fn words(&self) -> &str {
         &self.words
     }
 
     /// Returns the rate of the line in bits per second.
-    #[must_use]
     pub const fn bits_per_s(&self) -> f64 {
         self.bits_per_s
     }

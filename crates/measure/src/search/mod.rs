@@ -13,6 +13,7 @@
 //! 20,000 and misses the criterion at 6,000, at 2,000 and at 700 as well, loses for another reason
 //! than load. At still lower rates trials have too few exchanges to show the loss.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::SearchPlan;
@@ -77,7 +78,7 @@ pub struct SearchResult {
 }
 
 /// Reason for the end of a search for the highest rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchStopReason {
     /// The server missed the plan's criterion (largest share of missed exchanges) at a rate above
@@ -155,7 +156,6 @@ pub struct Search {
 impl Search {
     /// Creates a search by `plan` without knowledge of the server, which begins at the plan's first
     /// rate.
-    #[must_use]
     pub fn new(plan: &SearchPlan) -> Self {
         Self::beginning(plan, plan.start_per_s, plan.growth)
     }
@@ -163,7 +163,6 @@ impl Search {
     /// Creates a search by `plan` that begins at `rate_per_s`, the result of an earlier round. Its
     /// steps are small at first, and grow to those of the plan if the server's limit is now far
     /// from `rate_per_s`.
-    #[must_use]
     pub fn near(plan: &SearchPlan, rate_per_s: f64) -> Self {
         let width = 1.0 + plan.width_percent / 100.0;
         Self::beginning(plan, rate_per_s, (width * width).min(plan.growth))
@@ -192,7 +191,6 @@ impl Search {
     /// # Panics
     ///
     /// Never: a bisection has a missed rate above it by construction.
-    #[must_use]
     pub fn next_step(&self) -> SearchStep {
         let (rate_per_s, purpose) = match self.phase {
             SearchPhase::Coarse { rate_per_s } => (rate_per_s, Purpose::Search),
@@ -275,7 +273,6 @@ impl Search {
     }
 
     /// Returns the result of the search once it is over; `None` before.
-    #[must_use]
     pub fn result(&self) -> Option<SearchResult> {
         match self.phase {
             SearchPhase::Done(rate_per_s) => Some(self.make_result(rate_per_s)),

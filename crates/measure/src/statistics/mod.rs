@@ -4,6 +4,7 @@
 mod student;
 mod trimmed;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use student::student_t;
@@ -13,7 +14,7 @@ pub use trimmed::{
 
 /// Ratio between two servers with its 95 % confidence interval. In JSON `low` and `high` are left
 /// out when there is only one pair: equal ends would read as infinite precision.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "StoredRatio", into = "StoredRatio")]
 pub struct RatioInterval {
     /// Geometric mean of the ratios of all pairs of values.
@@ -28,7 +29,7 @@ pub struct RatioInterval {
 }
 
 /// Form in which a [`RatioInterval`] is stored as JSON.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct StoredRatio {
     ratio: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +58,7 @@ impl From<StoredRatio> for RatioInterval {
 
 /// Noise floor: the difference between two measurements of one server. A ratio nearer to 1 than the
 /// noise floor is not evidence of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseFloor {
     /// Root mean square of the differences between repeated measurements, in percent.
     pub typical_percent: f64,
@@ -76,7 +77,6 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 
 /// Returns the median of `values`: the middle one, or the mean of the two middle ones; `None`
 /// without values.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let upper = *sorted.get(sorted.len() / 2)?;
@@ -89,13 +89,11 @@ pub fn median(values: &[f64]) -> Option<f64> {
 
 /// Returns the lower median of `values`: the middle one, or the lower of the two middle ones,
 /// always one that was measured. `None` without values.
-#[must_use]
 pub fn lower_median(values: &[f64]) -> Option<f64> {
     sorted(values).get(values.len().saturating_sub(1) / 2).copied()
 }
 
 /// Returns the standard deviation of the sample `values`; `None` for fewer than two values.
-#[must_use]
 pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -105,7 +103,6 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
 
 /// Returns the mean of `values` without the best and the worst one; for fewer than four values the
 /// median, which is steadier. `None` without values.
-#[must_use]
 pub fn trimmed_mean(values: &[f64]) -> Option<f64> {
     if values.len() < 4 {
         return median(values);
@@ -118,7 +115,6 @@ pub fn trimmed_mean(values: &[f64]) -> Option<f64> {
 /// Returns the ratio first over second of `pairs` that were measured in turn: geometric mean, with
 /// Student's 95 % interval on the logarithms. Pairs with a value that is not above zero are left
 /// out; `None` when none remains.
-#[must_use]
 pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<RatioInterval> {
     let logs: Vec<f64> = pairs
         .iter()
@@ -146,7 +142,6 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<RatioInterval> {
 
 impl RatioInterval {
     /// Returns both ends of the ratio's interval; `None` for a single pair, which has no interval.
-    #[must_use]
     pub fn ends(&self) -> Option<(f64, f64)> {
         (self.pairs > 1).then_some((self.low, self.high))
     }
@@ -164,7 +159,6 @@ impl RatioInterval {
 
 /// Returns the noise floor from `pairs` of measurements of the same server; `None` without a usable
 /// pair.
-#[must_use]
 pub fn noise_floor(pairs: &[(f64, f64)]) -> Option<NoiseFloor> {
     let logs: Vec<f64> = pairs
         .iter()

@@ -9,6 +9,7 @@
 //! difference of two such means: K. K. Yuen, "The two-sample trimmed t for unequal population
 //! variances", Biometrika 61 (1974) 165–170; without trimming that is Welch's.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::student::student_t;
@@ -19,7 +20,7 @@ use super::{RatioInterval, lower_median, paired_ratio, sorted};
 pub const LEAST_TO_DROP: usize = 4;
 
 /// Mean of repeated measurements with its 95 % confidence interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MeanInterval {
     /// Mean of the values that were not dropped; the lower median if there were too few values to
@@ -39,13 +40,11 @@ pub struct MeanInterval {
 
 impl MeanInterval {
     /// Returns the number of values in the mean, without those dropped.
-    #[must_use]
     pub const fn averaged_count(&self) -> u32 {
         self.values - 2 * self.dropped
     }
 
     /// Returns true if the mean has an interval; otherwise `mean` is a lower median.
-    #[must_use]
     pub const fn has_interval(&self) -> bool {
         self.freedom > 0
     }
@@ -66,7 +65,6 @@ fn winsorized(sorted: &[f64], drop: usize) -> (f64, f64) {
 /// interval of Tukey and McLaughlin; `None` without values.
 ///
 /// With fewer than `2 * drop + 2` values nothing is dropped and there is no interval.
-#[must_use]
 pub fn trimmed_interval(values: &[f64], drop: usize) -> Option<MeanInterval> {
     let sorted = sorted(values);
     let count = sorted.len();
@@ -96,7 +94,6 @@ pub fn trimmed_interval(values: &[f64], drop: usize) -> Option<MeanInterval> {
 /// A pair with one value of 0 is infinitely far out and may only be dropped: `None` when more such
 /// pairs are on one side than are dropped there. Pairs of two zeros say nothing and are left out.
 /// With too few pairs none is dropped, and the ratio is that of [`paired_ratio`].
-#[must_use]
 pub fn trimmed_paired_ratio(pairs: &[(f64, f64)], drop: usize) -> Option<RatioInterval> {
     let logs: Vec<f64> = pairs
         .iter()
@@ -122,7 +119,6 @@ pub fn trimmed_paired_ratio(pairs: &[(f64, f64)], drop: usize) -> Option<RatioIn
 ///
 /// With fewer than `2 * drop + 2` values on a side, nothing is dropped on either; with one value on
 /// a side there is no interval. `None` when a side has no value, or more zeros than are dropped.
-#[must_use]
 pub fn ratio_of_means(above: &[f64], below: &[f64], drop: usize) -> Option<RatioInterval> {
     let logs = |values: &[f64]| -> Vec<f64> {
         sorted(values).into_iter().map(|value| value.max(0.0).ln()).collect()

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::record::{LIMIT_SERVER, Start};
 use crate::statistics::{RatioInterval, paired_ratio};
-use crate::summary::{Bottleneck, Ratio, RoundResult, RunSummary, ServerResult};
+use crate::summary::{Bottleneck, Ratio, RoundResult, RunSummary, ServerResult, pairs};
 
 /// Factor within which a point of the load curve represents a load that a target names.
 const NEAR: f64 = 1.25;
@@ -19,6 +19,13 @@ struct FigureEstimate {
     interval: Option<(f64, f64)>,
     /// Cause of the figure's value, if it was not the servers.
     bottleneck: Option<Bottleneck>,
+}
+
+impl FigureEstimate {
+    /// Returns the estimate of a figure without interval.
+    const fn plain(value: f64) -> Self {
+        Self { value, interval: None, bottleneck: None }
+    }
 }
 
 impl From<RatioInterval> for FigureEstimate {
@@ -161,22 +168,17 @@ fn row_figure(row: &RowPlan, summary: &RunSummary) -> Result<FigureEstimate, Str
                     .and_then(|at| at.latency.p99_us)
                     .ok_or_else(|| format!("no latency of {} at half load", result.server))
             };
-            let value = p99_us(of?)? / p99_us(line(&row.to)?)?;
-            Ok(FigureEstimate { value, interval: None, bottleneck: None })
+            Ok(FigureEstimate::plain(p99_us(of?)? / p99_us(line(&row.to)?)?))
         }
         FigureKind::LatencyAtSameRate => latency_at_same_rate(of?, line(&row.to)?),
         FigureKind::OfferedOverLimit => offered_over_limit(summary),
         FigureKind::StartUp => {
-            let value = start(&row.of, summary)?.took_s / start(&row.to, summary)?.took_s;
-            Ok(FigureEstimate { value, interval: None, bottleneck: None })
+            let took_s = |line: &str| start(line, summary).map(|start| start.took_s);
+            Ok(FigureEstimate::plain(took_s(&row.of)? / took_s(&row.to)?))
         }
         FigureKind::BytesPerLease => {
             let bytes = |line: &str| start(line, summary).map(|start| start.rss_bytes as f64);
-            Ok(FigureEstimate {
-                value: (bytes(&row.of)? - bytes(&row.to)?) / row.leases,
-                interval: None,
-                bottleneck: None,
-            })
+            Ok(FigureEstimate::plain((bytes(&row.of)? - bytes(&row.to)?) / row.leases))
         }
         FigureKind::Goodput => goodput(of?, row.fraction),
         FigureKind::Avalanche => avalanche(of?),
@@ -224,12 +226,8 @@ fn bottleneck(row: &RowPlan, summary: &RunSummary) -> Option<Bottleneck> {
 
 /// Compares the results of two load generators with the same server.
 fn generators(of: &ServerResult, to: &ServerResult) -> Result<FigureEstimate, String> {
-    let pair = |above: &RoundResult| {
-        let below = to.rounds.iter().find(|below| below.round == above.round)?;
-        Some((above.exchanges_per_generator_cpu_s?, below.exchanges_per_generator_cpu_s?))
-    };
-    let pairs: Vec<(f64, f64)> = of.rounds.iter().filter_map(pair).collect();
-    paired_ratio(&pairs)
+    let figure = |round: &RoundResult| round.exchanges_per_generator_cpu_s;
+    paired_ratio(&pairs(&of.rounds, &to.rounds, |round| round.round, figure))
         .map(FigureEstimate::from)
         .ok_or_else(|| format!("no round has generators of both {} and {}", of.server, to.server))
 }
@@ -238,8 +236,7 @@ fn generators(of: &ServerResult, to: &ServerResult) -> Result<FigureEstimate, St
 /// that `of` reached: round by round if both have rounds, else of the figures.
 fn share_of_limit(of: &ServerResult, summary: &RunSummary) -> Result<FigureEstimate, String> {
     let pairs = pairs_with_limit(of, summary, |round| Some(round.leases_per_s))?;
-    let share =
-        || Some(FigureEstimate { value: of.share_of_limit?, interval: None, bottleneck: None });
+    let share = || of.share_of_limit.map(FigureEstimate::plain);
     let widened = |of: RatioInterval| of.widened(summary.plan.search.resolution());
     let paired = paired_ratio(&pairs).map(|of| FigureEstimate::from(widened(of)));
     paired.or_else(share).ok_or_else(|| format!("no rate of {} was confirmed", of.server))
@@ -261,9 +258,7 @@ fn pairs_with_limit(
     figure: impl Fn(&RoundResult) -> Option<f64>,
 ) -> Result<Vec<(f64, f64)>, String> {
     let limit = summary.limit.as_ref().ok_or("the limit responder was not measured")?;
-    let below = |round: &RoundResult| limit.rounds.iter().find(|other| other.round == round.round);
-    let pair = |round: &RoundResult| Some((figure(round)?, figure(below(round)?)?));
-    Ok(of.rounds.iter().filter_map(pair).collect())
+    Ok(pairs(&of.rounds, &limit.rounds, |round| round.round, figure))
 }
 
 /// Compares latencies of the lines `of` and `to` at half of the highest rate of `to`, with the load
@@ -280,7 +275,7 @@ fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<FigureEs
         .min_by(|(a, _), (b, _)| distance(*a).total_cmp(&distance(*b)));
     let (_, us) = nearest
         .ok_or_else(|| format!("{} was not loaded with about {:.0}/s", of.server, half_per_s))?;
-    Ok(FigureEstimate { value: us / half_us, interval: None, bottleneck: None })
+    Ok(FigureEstimate::plain(us / half_us))
 }
 
 /// Returns the highest offered rate over the limit responder's highest rate. A generator that is
@@ -288,7 +283,7 @@ fn latency_at_same_rate(of: &ServerResult, to: &ServerResult) -> Result<FigureEs
 fn offered_over_limit(summary: &RunSummary) -> Result<FigureEstimate, String> {
     let limit = summary.limit.as_ref().ok_or("the limit responder was not measured")?;
     let highest = limit.curve.iter().map(|point| point.offered_per_s).fold(0.0, f64::max);
-    Ok(FigureEstimate { value: highest / limit.leases_per_s, interval: None, bottleneck: None })
+    Ok(FigureEstimate::plain(highest / limit.leases_per_s))
 }
 
 fn goodput(of: &ServerResult, fraction: f64) -> Result<FigureEstimate, String> {
@@ -303,17 +298,13 @@ fn goodput(of: &ServerResult, fraction: f64) -> Result<FigureEstimate, String> {
     let point = nearest.ok_or_else(|| {
         format!("{} was not loaded with {fraction} × its highest rate", of.server)
     })?;
-    Ok(FigureEstimate { value: point.achieved_per_s / highest, interval: None, bottleneck: None })
+    Ok(FigureEstimate::plain(point.achieved_per_s / highest))
 }
 
 fn avalanche(of: &ServerResult) -> Result<FigureEstimate, String> {
     let none = || format!("{} did not serve all clients at once", of.server);
     let (all, highest) = of.avalanche.zip(of.leases_per_s).ok_or_else(none)?;
-    Ok(FigureEstimate {
-        value: all.took_s * highest / all.clients as f64,
-        interval: None,
-        bottleneck: None,
-    })
+    Ok(FigureEstimate::plain(all.took_s * highest / all.clients as f64))
 }
 
 #[cfg(test)]

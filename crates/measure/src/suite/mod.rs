@@ -6,6 +6,7 @@
 
 mod judge;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use judge::judge;
@@ -16,7 +17,7 @@ use crate::summary::ServerResult;
 pub const SUITE_SCHEMA: &str = "godwit.suite.v1";
 
 /// Suite that has been read: plans to run, and rows of a table that judge their figures by targets.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
     /// Short name of the suite: letters, digits and dashes.
@@ -32,21 +33,18 @@ pub struct Suite {
 }
 
 /// Plan that is part of a suite, with the suite's changes to it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SuitePart {
     /// Name of the plan in the suite.
     pub plan: String,
     /// Time budget of the plan in the suite, in seconds; `None` for the plan's own.
-    #[serde(default)]
     pub time_budget_s: Option<f64>,
     /// Time budget of the plan in a quick run (`--quick`) of the suite, in seconds; 0 leaves the
     /// plan out of it.
-    #[serde(default)]
     pub quick_time_budget_s: Option<f64>,
     /// Most rounds of the plan in a quick run (`--quick`) of the suite; 0 leaves the plan out of
     /// it.
-    #[serde(default)]
     pub quick_rounds: Option<u32>,
     /// True if a quick run (`--quick`) of the suite also shortens the plan's trials as for the plan
     /// alone ([`crate::Plan::quicken`]).
@@ -59,14 +57,13 @@ pub struct SuitePart {
 
 impl SuitePart {
     /// Returns true if a quick run (`--quick`) of the suite includes the plan.
-    #[must_use]
     pub fn has_quick_run(&self) -> bool {
         self.quick_time_budget_s != Some(0.0) && self.quick_rounds != Some(0)
     }
 }
 
 /// Row of a suite's table: a figure with its target, or a target whose figure is not measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RowPlan {
     /// Name of the row of the suite's table, for people.
@@ -91,22 +88,19 @@ pub struct RowPlan {
     #[serde(default)]
     pub leases: f64,
     /// Least value of the row's figure that meets the target.
-    #[serde(default)]
     pub at_least: Option<f64>,
     /// Largest value of the row's figure that meets the target.
-    #[serde(default)]
     pub at_most: Option<f64>,
     /// True if the row of the suite's table states its figure without a target.
     #[serde(default)]
     pub is_stated: bool,
     /// Reason why the lab does not measure the row's figure.
-    #[serde(default)]
     pub not_measured: Option<String>,
 }
 
 base::worded! {
     /// Kind of a figure that a row of a suite can judge.
-    #[derive(Default, Serialize, Deserialize)]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum FigureKind {
         /// Ratio of the highest rates of two lines (servers as configured) of a plan's result.
@@ -150,7 +144,7 @@ base::worded! {
 }
 
 /// Summary of a suite that was run: figures against targets, and results of each plan.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SuiteSummary {
     /// Name of the suite summary's JSON schema, [`SUITE_SCHEMA`].
     pub schema: String,
@@ -171,7 +165,7 @@ pub struct SuiteSummary {
 }
 
 /// Result of one row of the suite's table: a figure against its target.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RowResult {
     /// Name of the row of the suite's table, as in [`RowPlan::name`].
     pub name: String,
@@ -193,14 +187,12 @@ pub struct RowResult {
 
 impl RowResult {
     /// Returns both ends of the 95 % interval of the row's figure, if it has one.
-    #[must_use]
     pub fn ends(&self) -> Option<(f64, f64)> {
         self.low.zip(self.high)
     }
 
     /// Returns the verdict on the row's target for people, with its basis if that is not an
     /// interval.
-    #[must_use]
     pub const fn words(&self) -> &'static str {
         match (self.verdict, self.low.is_some() && self.high.is_some()) {
             (TargetVerdict::MetByFigure, true) => "met; the interval reaches beyond the target",
@@ -219,7 +211,7 @@ impl RowResult {
 }
 
 /// Verdict on the target of a row's figure, as far as the data supports it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetVerdict {
     /// The row's figure was not measured.
@@ -240,7 +232,7 @@ pub enum TargetVerdict {
 }
 
 /// Results of one plan of a suite that was run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartResult {
     /// Name of the plan in the suite.
     pub plan: String,
@@ -258,7 +250,7 @@ pub struct PartResult {
 }
 
 /// Line of a plan's result in short: a server as configured, with its main figures.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryLine {
     /// Name of the line's server; `limit` for the limit responder, a program that returns every
     /// datagram.

@@ -1,5 +1,6 @@
 //! Causes of a server's highest rate other than the server itself.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ServerResult;
@@ -13,7 +14,7 @@ const LIMIT_SHARE: f64 = 0.9;
 
 base::worded! {
     /// Bottleneck of a search for a server's highest rate that is not the server.
-    #[derive(Serialize, Deserialize)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Bottleneck {
         /// Load generator: trials at higher rates were void, as it could not offer more.

@@ -60,7 +60,10 @@ fn busy(cpu_s: f64, elapsed_s: f64) -> f64 {
 
 /// Adds up the counts of exchanges of several generator records.
 pub(super) fn counts<'t>(loads: impl Iterator<Item = &'t LoadRecord>) -> ExchangeCounts {
-    loads.fold(ExchangeCounts::default(), |sum, load| sum.with(&load.exchanges))
+    loads.fold(ExchangeCounts::default(), |mut sum, load| {
+        sum.merge(&load.exchanges);
+        sum
+    })
 }
 
 /// Returns the latency of several generator records: a single record's own figures, else those of

@@ -21,7 +21,6 @@ const LIMIT_WARNING_SHARE: f64 = 0.8;
 
 /// Judges the records of a run and returns its summary. Equal records give an equal summary in any
 /// order of the trials.
-#[must_use]
 pub fn digest(run: &RunRecord, trials: &[TrialRecord]) -> RunSummary {
     let mut ordered: Vec<&TrialRecord> = trials.iter().collect();
     ordered.sort_by_key(|trial| trial.number);
@@ -206,13 +205,19 @@ fn ratios(results: &[ServerResult], plan: &Plan) -> Vec<Ratio> {
             let (leases_per_s, leases_per_cpu_s) = if plan.has_runs() {
                 let drop = plan.runs.drop.at_each_end();
                 let of = |figure: fn(&RunFigure) -> Option<f64>| {
-                    trimmed_paired_ratio(&pairs_of_runs(above, below, figure), drop)
+                    trimmed_paired_ratio(
+                        &pairs(&above.runs, &below.runs, |run| run.run, figure),
+                        drop,
+                    )
                 };
                 (of(|run| run.counts_as), of(|run| run.leases_per_cpu_s))
             } else {
-                let rates = paired_ratio(&pairs(above, below, |round| Some(round.leases_per_s)));
+                let of = |figure: fn(&RoundResult) -> Option<f64>| {
+                    paired_ratio(&pairs(&above.rounds, &below.rounds, |round| round.round, figure))
+                };
+                let rates = of(|round| Some(round.leases_per_s));
                 let rates = rates.map(|interval| interval.widened(plan.search.resolution()));
-                (rates, paired_ratio(&pairs(above, below, |round| round.leases_per_cpu_s)))
+                (rates, of(|round| round.leases_per_cpu_s))
             };
             ratios.push(Ratio {
                 server: above.server.clone(),
@@ -228,28 +233,18 @@ fn ratios(results: &[ServerResult], plan: &Plan) -> Vec<Ratio> {
     ratios
 }
 
-fn pairs(
-    above: &ServerResult,
-    below: &ServerResult,
-    figure: impl Fn(&RoundResult) -> Option<f64>,
+/// Returns the pairs of a figure of rounds (or runs) with the same number.
+pub(crate) fn pairs<R>(
+    above: &[R],
+    below: &[R],
+    number: impl Fn(&R) -> u32,
+    figure: impl Fn(&R) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
-    let pair = |a: &RoundResult| {
-        let b = below.rounds.iter().find(|b| b.round == a.round)?;
+    let pair = |a: &R| {
+        let b = below.iter().find(|b| number(b) == number(a))?;
         Some((figure(a)?, figure(b)?))
     };
-    above.rounds.iter().filter_map(pair).collect()
-}
-
-fn pairs_of_runs(
-    above: &ServerResult,
-    below: &ServerResult,
-    figure: impl Fn(&RunFigure) -> Option<f64>,
-) -> Vec<(f64, f64)> {
-    let pair = |a: &RunFigure| {
-        let b = below.runs.iter().find(|b| b.run == a.run)?;
-        Some((figure(a)?, figure(b)?))
-    };
-    above.runs.iter().filter_map(pair).collect()
+    above.iter().filter_map(pair).collect()
 }
 
 /// Returns the noise floor: the differences between neighboring rounds of the same server and

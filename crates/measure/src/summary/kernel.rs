@@ -1,11 +1,12 @@
 //! Counters of the kernel during a trial, as part of the trial's row in the report's table.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::record::{SideCounts, TrialRecord};
 
 /// Counters of the kernel over one trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct KernelCounts {
     /// Counts of the server's interface, network and processes in the trial.
@@ -27,7 +28,6 @@ pub struct KernelCounts {
 
 impl KernelCounts {
     /// Returns the kernel's counters over a trial; `None` when the lab did not read them.
-    #[must_use]
     pub fn from_trial(trial: &TrialRecord) -> Option<Self> {
         let digest = &trial.digest;
         let is_known = !(digest.server_counts.is_empty() && digest.generator_counts.is_empty());

@@ -1,12 +1,13 @@
 //! Long trials second by second: results of the clients, and use of the server.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::record::{LoadTimeline, MachineSample, Purpose, TrialRecord, server_cpu_s};
 
 /// Trial whose counts the summary has by intervals of about a second: how the server's pool ran
 /// out, or how a steady load went.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LongTrial {
     /// Name of the server that the trial loaded.
@@ -30,7 +31,7 @@ pub struct LongTrial {
 }
 
 /// Counts of one interval of a long trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LongTrialPoint {
     /// Number of exchanges that came due in the interval.
@@ -54,14 +55,12 @@ pub struct LongTrialPoint {
 impl LongTrial {
     /// Returns the seconds from the due time of the first exchange to the first interval for which
     /// `is_so` is true; `None` when there is none.
-    #[must_use]
     pub fn first_s(&self, is_so: impl Fn(&LongTrialPoint) -> bool) -> Option<f64> {
         Some(self.points.iter().position(is_so)? as f64 * self.interval_s)
     }
 
     /// Returns the time at which the server assigns the pool's last address, if no client gets two
     /// and none is left over, in seconds from the due time of the first exchange.
-    #[must_use]
     pub fn exhausted_s(&self) -> Option<f64> {
         if self.offered_per_s <= 0.0 {
             return None;

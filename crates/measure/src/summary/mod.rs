@@ -16,10 +16,12 @@ mod server;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use bottleneck::Bottleneck;
 pub use digest::digest;
+pub(crate) use digest::pairs;
 pub use kernel::KernelCounts;
 pub use long_trials::{LongTrial, LongTrialPoint};
 pub use notes::TrialNote;
@@ -36,7 +38,7 @@ pub const SUMMARY_SCHEMA: &str = "godwit.summary.v1";
 
 /// Summary of a whole run in figures. Rates are exchanges per second, of which each makes one
 /// lease; in plans of DNS, fields named after leases contain answers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RunSummary {
     /// Name of the run summary's JSON schema, [`SUMMARY_SCHEMA`].
@@ -92,7 +94,7 @@ pub struct RunSummary {
 }
 
 /// Result of one server in a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ServerResult {
     /// Name of the server that was measured.
@@ -167,7 +169,6 @@ pub struct ServerResult {
 impl ServerResult {
     /// Returns both ends of the server's highest rate: of the 95 % interval if there is one, else
     /// the lowest and the highest round; and true if they are an interval.
-    #[must_use]
     pub fn range(&self) -> (Option<f64>, Option<f64>, bool) {
         match self.mean.filter(MeanInterval::has_interval) {
             Some(mean) => (Some(mean.low), Some(mean.high), true),
@@ -180,7 +181,7 @@ impl ServerResult {
 
 /// Traffic of the link between generator and server, in megabits per second of Ethernet frames,
 /// without the preamble, check sequence and gap of each frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LinkTraffic {
     /// Traffic of the link towards the server, in Mbit/s of Ethernet frames.
@@ -190,7 +191,7 @@ pub struct LinkTraffic {
 }
 
 /// Result of an avalanche: clients that all came at once and sent again until they were served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AvalancheResult {
     /// Number of clients that came at once.
@@ -200,7 +201,7 @@ pub struct AvalancheResult {
 }
 
 /// Result of one variant, which is one way to run a server, such as `multi-threaded`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct VariantResult {
     /// Name of the server's variant, such as `multi-threaded`.
@@ -212,7 +213,7 @@ pub struct VariantResult {
 }
 
 /// Result of one server in one round.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RoundResult {
     /// Number of the server's round, from 0.
@@ -229,7 +230,7 @@ pub struct RoundResult {
 }
 
 /// Latency of a server from the due time of an exchange, at one offered rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LatencyAt {
     /// Rate at which the latency was measured, in exchanges offered per second.
@@ -241,7 +242,7 @@ pub struct LatencyAt {
 }
 
 /// Point of a server's load curve: trials at about the same offered rate, combined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CurvePoint {
     /// Rate of the point, in exchanges offered per second.
@@ -263,7 +264,7 @@ pub struct CurvePoint {
 }
 
 /// Ratios of the figures of one server over those of another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
     /// Name of the server in the numerator.
     pub server: String,
@@ -285,7 +286,7 @@ pub struct Ratio {
 
 /// Result of the limit responder, a program that returns every datagram: the most that kernel and
 /// generator can do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LimitResult {
     /// Exchanges per second of the limit responder; for DHCP half of its answers, as an exchange
@@ -314,7 +315,7 @@ pub struct LimitResult {
 }
 
 /// Command line that the lab ran.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CommandRecord {
     /// Owner of the command: `lab`, or a server with its variant, and the role of the command.
@@ -324,7 +325,7 @@ pub struct CommandRecord {
 }
 
 /// Row of a trial in the report's table of trials.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TrialRow {
     /// Position of the trial of this row in the run.
@@ -389,7 +390,7 @@ pub struct TrialRow {
 }
 
 /// Profile of a server in a trial at one offered rate.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ServerProfile {
     /// Number of the trial in which the server was profiled.
@@ -408,7 +409,7 @@ pub struct ServerProfile {
 }
 
 /// State of the machine's processors and memory at one moment of the run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TimePoint {
     /// Time of the point, in seconds since the run began.

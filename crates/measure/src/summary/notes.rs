@@ -2,6 +2,7 @@
 //! places where queries were lost. Each note is one word, found in the record of a trial or by
 //! comparing trials.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{KernelCounts, RunSummary, ServerResult, TrialRow};
@@ -24,7 +25,7 @@ const COUNTERS_PACKETS: u64 = 10;
 
 base::worded! {
     /// Note on a trial's figures in a plan of DNS.
-    #[derive(Serialize, Deserialize)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum TrialNote {
         /// Queries found the receive buffer of the server's socket full.

@@ -1,11 +1,12 @@
 //! Results of clients in trials in which a database server was ended and started again.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::record::{LoadTimeline, Purpose, RestartTimes, TrialRecord};
 
 /// Result of one restart trial, in whose middle a database server was ended and started again.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RestartResult {
     /// Name of the server whose database was restarted.
@@ -45,14 +46,12 @@ pub struct RestartResult {
 
 impl RestartResult {
     /// Returns the seconds for which the database was unavailable in the trial.
-    #[must_use]
     pub fn outage_s(&self) -> f64 {
         self.restart.answered_at_s - self.restart.ended_at_s
     }
 
     /// Returns the exchanges of the restart trial that were not completed on time, divided by the
     /// offered rate: seconds of load.
-    #[must_use]
     pub fn missed_s(&self) -> f64 {
         if self.offered_per_s > 0.0 { self.missed as f64 / self.offered_per_s } else { 0.0 }
     }

@@ -1,6 +1,7 @@
 //! Runs of a server: whole measurements done several times, of which the best and the worst may be
 //! dropped.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::RoundResult;
@@ -11,7 +12,7 @@ use crate::statistics::{LEAST_TO_DROP, MeanInterval, trimmed_interval};
 
 base::worded! {
     /// State of one run of one server: how its search for the highest rate ended.
-    #[derive(Default, Serialize, Deserialize)]
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum RunState {
         /// A rate was confirmed in the run, and the server missed more exchanges than the plan's
@@ -31,7 +32,7 @@ base::worded! {
 
 base::recorded! {
     /// End of the order of runs by rate at which a run was dropped from the mean.
-    #[derive(Serialize, Deserialize)]
+    #[derive(Serialize, Deserialize, JsonSchema)]
     pub enum DroppedAs {
         /// Run dropped from the mean as the best.
         Best = "best",
@@ -41,7 +42,7 @@ base::recorded! {
 }
 
 /// Figures of one run of one server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RunFigure {
     /// Number of the run, from 0; runs of different servers with the same number make a pair.
@@ -65,7 +66,6 @@ pub struct RunFigure {
 
 impl RunFigure {
     /// Returns true if the run is void, and therefore in no figure.
-    #[must_use]
     pub const fn is_void(&self) -> bool {
         self.counts_as.is_none()
     }

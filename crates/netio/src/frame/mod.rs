@@ -6,7 +6,7 @@
 //! header. The socket gets both in the form of virtio (`PACKET_VNET_HDR`, Virtual I/O Device 1.2
 //! §5.1.6); a VLAN tag that the kernel took off is put back. This module does not interpret frames.
 //! [`XdpSender`] sends by a socket of another kind, AF_XDP.
-#![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt, getsockname, ioctl")]
+#![allow(unsafe_code, reason = "socket, bind, getsockname, ioctl")]
 
 mod receive;
 mod ring;
@@ -26,6 +26,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::interface::Interface;
+use crate::socket_option::SocketOptions;
 use crate::{NetError, check, filter};
 
 /// Length of the longest frame in bytes: an IP packet of 65,535 bytes, an Ethernet header and two
@@ -67,21 +68,6 @@ impl FrameSocket {
             .map(drop)
     }
 
-    fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
-        let size = size_of::<T>() as libc::socklen_t;
-        let (fd, pointer) = (self.fd.as_raw_fd(), std::ptr::from_ref(value).cast());
-        // SAFETY: `value` is readable for `size` octets during the call.
-        check(unsafe { libc::setsockopt(fd, level, option, pointer, size) }).map(drop)
-    }
-
-    /// Sets the largest buffer of the frame socket that the kernel permits, up to [`BUFFER_BYTES`].
-    fn set_buffer(&self, forced: libc::c_int, capped: libc::c_int) -> io::Result<()> {
-        // The kernel doubles the value, to pay for its own bookkeeping.
-        let value = (BUFFER_BYTES / 2) as libc::c_int;
-        self.set(libc::SOL_SOCKET, forced, &value)
-            .or_else(|_| self.set(libc::SOL_SOCKET, capped, &value))
-    }
-
     /// Makes the interface receive frames for all stations (promiscuous mode), as long as the
     /// socket is open.
     fn be_promiscuous(&self, interface: u32) -> io::Result<()> {
@@ -91,7 +77,7 @@ impl FrameSocket {
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &wanted)
+        self.set_struct(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &wanted)
     }
 
     fn filter(&self, program: &[libc::sock_filter]) -> io::Result<()> {
@@ -102,14 +88,8 @@ impl FrameSocket {
     /// was full.
     fn take_drops(&self) -> io::Result<u64> {
         // `struct tpacket_stats`: packets, drops.
-        let mut counts = [0_u32; 2];
-        let mut size = size_of_val(&counts) as libc::socklen_t;
-        let (fd, pointer) = (self.fd.as_raw_fd(), (&raw mut counts).cast());
-        // SAFETY: `pointer` is writable for `size` octets and both outlive the call.
-        check(unsafe {
-            libc::getsockopt(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, pointer, &raw mut size)
-        })?;
-        Ok(counts[1].into())
+        let [_, drops] = self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
+        Ok(drops.into())
     }
 
     /// Returns true if the socket's interface was removed: the kernel has then unbound the socket.

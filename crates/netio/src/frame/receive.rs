@@ -8,9 +8,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::train::{FrameProperties, HEAD_BYTES, PendingChecksum, Train, read_head};
-use super::{FRAME_BYTES_MAX, FrameSocket, SLOTS, subject};
+use super::{BUFFER_BYTES, FRAME_BYTES_MAX, FrameSocket, SLOTS, subject};
 use crate::interface::Interface;
 use crate::slots::MessageSlots;
+use crate::socket_option::SocketOptions;
 use crate::{NetError, control, filter};
 
 /// Length in bytes of an Ethernet header's destination and source, after which VLAN tags are.
@@ -70,15 +71,15 @@ impl FrameReceiver {
         let socket = FrameSocket::open(subject)?;
         socket.filter(wanted).map_err(NetError::on("filter", subject))?;
         // Known since Linux 4.20; it spares copies of frames that the filter drops anyway.
-        socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1).ok();
+        socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).ok();
         for (name, option) in [
             ("set PACKET_VNET_HDR for", libc::PACKET_VNET_HDR),
             ("set PACKET_AUXDATA for", libc::PACKET_AUXDATA),
         ] {
-            socket.set(libc::SOL_PACKET, option, &1).map_err(NetError::on(name, subject))?;
+            socket.set(libc::SOL_PACKET, option, 1).map_err(NetError::on(name, subject))?;
         }
         socket
-            .set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)
+            .set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, BUFFER_BYTES)
             .map_err(NetError::on("set the buffer of", subject))?;
         socket
             .be_promiscuous(interface.index)
@@ -150,7 +151,6 @@ impl FrameReceiver {
     /// # Panics
     ///
     /// If `index` is not below the number that [`FrameReceiver::receive`] returned.
-    #[must_use]
     pub fn frame(&self, index: usize) -> Option<ReceivedFrame<'_>> {
         let FrameProperties { len, checksum, train } = self.properties[index]?;
         Some(ReceivedFrame { octets: self.slots.octets(index, HEAD_BYTES, len), checksum, train })
@@ -158,7 +158,6 @@ impl FrameReceiver {
 
     /// Returns the number of frames dropped because they were longer than a slot, since the socket
     /// was opened.
-    #[must_use]
     pub const fn truncated(&self) -> u64 {
         self.truncated
     }
@@ -166,7 +165,6 @@ impl FrameReceiver {
     /// Returns the number of frames dropped since the socket was opened because their header from
     /// the kernel is not supported: trains of protocols other than TCP and UDP, frames without an
     /// Ethernet header.
-    #[must_use]
     pub const fn unreadable(&self) -> u64 {
         self.unreadable
     }
@@ -182,7 +180,6 @@ impl FrameReceiver {
     }
 
     /// Returns true if the receiver's interface was removed, so that no further frame will arrive.
-    #[must_use]
     pub fn is_interface_gone(&self) -> bool {
         self.socket.is_unbound().unwrap_or(false)
     }

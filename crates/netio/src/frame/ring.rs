@@ -10,8 +10,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{FrameSocket, subject};
+use super::{BUFFER_BYTES, FrameSocket, subject};
 use crate::interface::Interface;
+use crate::socket_option::SocketOptions;
 use crate::{FlushResult, NetError, check};
 
 /// Offset in bytes of the frame in a slot of a ring: `struct tpacket2_hdr` and padding.
@@ -105,7 +106,7 @@ impl FrameSocket {
         let is_allowed = slot_bytes.is_power_of_two() && (2_048..=131_072).contains(&slot_bytes);
         assert!(is_allowed, "slots of {slot_bytes} octets");
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
-        self.set(libc::SOL_PACKET, libc::PACKET_VERSION, &version)
+        self.set(libc::SOL_PACKET, libc::PACKET_VERSION, version)
             .map_err(NetError::on("choose TPACKET_V2 for", subject))?;
         let block_bytes = slot_bytes.max(4_096);
         let blocks = (bytes / block_bytes).max(1);
@@ -116,7 +117,7 @@ impl FrameSocket {
             tp_frame_size: slot_bytes as u32,
             tp_frame_nr: slots as u32,
         };
-        self.set(libc::SOL_PACKET, direction, &request)
+        self.set_struct(libc::SOL_PACKET, direction, &request)
             .map_err(NetError::on("make a ring for", subject))?;
         let memory = RingMapping::map(self, blocks * block_bytes)
             .map_err(NetError::on("map the ring of", subject))?;
@@ -148,11 +149,11 @@ impl FrameRing {
         let subject = &subject(interface);
         let socket = FrameSocket::open(subject)?;
         socket
-            .set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)
+            .set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, BUFFER_BYTES)
             .map_err(NetError::on("set the buffer of", subject))?;
         if bypass {
             socket
-                .set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)
+                .set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
                 .map_err(NetError::on("bypass the queueing discipline by", subject))?;
         }
         let (memory, slots) = socket.ring(libc::PACKET_TX_RING, size, subject)?;
@@ -165,19 +166,16 @@ impl FrameRing {
 
     /// Returns the length in bytes of the largest IP packet that the interface accepted when the
     /// socket was opened (MTU).
-    #[must_use]
     pub const fn mtu_bytes(&self) -> usize {
         self.mtu_bytes
     }
 
     /// Returns the length of the longest frame that a slot of the ring holds, in bytes.
-    #[must_use]
     pub const fn frame_bytes_max(&self) -> usize {
         self.slot_bytes - HEAD_BYTES
     }
 
     /// Returns the number of slots of the ring.
-    #[must_use]
     pub const fn slots(&self) -> usize {
         self.slots
     }

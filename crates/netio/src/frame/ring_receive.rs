@@ -16,6 +16,7 @@ use super::{FrameSocket, ReceivedFrame, subject};
 use crate::NetError;
 use crate::filter;
 use crate::interface::Interface;
+use crate::socket_option::SocketOptions;
 
 /// Offsets of fields in `struct tpacket2_hdr`, the header of a frame in the ring.
 const LEN_AT: usize = 4;
@@ -58,9 +59,9 @@ impl FrameRingReceiver {
         filter::attach(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
             .map_err(NetError::on("filter", subject))?;
         // Known since Linux 4.20; it spares copies of frames that the filter drops anyway.
-        socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1).ok();
+        socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).ok();
         socket
-            .set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1)
+            .set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)
             .map_err(NetError::on("set PACKET_VNET_HDR for", subject))?;
         let (memory, slots) = socket.ring(libc::PACKET_RX_RING, size, subject)?;
         let protocol = libc::ETH_P_ALL;
@@ -70,7 +71,6 @@ impl FrameRingReceiver {
     }
 
     /// Returns the number of frames waiting in the ring, counted up to `most`.
-    #[must_use]
     pub fn waiting(&self, most: usize) -> usize {
         let slots = (self.next..self.slots).chain(0..self.next).take(most);
         let is_there = |slot: &usize| {
@@ -121,14 +121,12 @@ impl FrameRingReceiver {
 
     /// Returns the number of frames dropped since the socket was opened because they were longer
     /// than a slot.
-    #[must_use]
     pub const fn truncated(&self) -> u64 {
         self.truncated
     }
 
     /// Returns the number of frames dropped since the socket was opened because they had a VLAN
     /// tag, or an unusable header from the kernel.
-    #[must_use]
     pub const fn unreadable(&self) -> u64 {
         self.unreadable
     }

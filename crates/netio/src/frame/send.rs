@@ -8,9 +8,10 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::train::{HEAD_BYTES, udp_head};
-use super::{FRAME_BYTES_MAX, FrameSocket, SLOTS, subject};
+use super::{BUFFER_BYTES, FRAME_BYTES_MAX, FrameSocket, SLOTS, subject};
 use crate::interface::Interface;
 use crate::slots::MessageSlots;
+use crate::socket_option::SocketOptions;
 use crate::{FlushResult, NetError};
 
 /// Open socket that sends frames through an interface, with the frames that wait to be sent.
@@ -52,11 +53,11 @@ impl FrameSender {
         let socket = FrameSocket::open(subject)?;
         if head_bytes > 0 {
             socket
-                .set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1)
+                .set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)
                 .map_err(NetError::on("set PACKET_VNET_HDR for", subject))?;
         }
         socket
-            .set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)
+            .set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, BUFFER_BYTES)
             .map_err(NetError::on("set the buffer of", subject))?;
         socket.bind(interface.index, 0).map_err(NetError::on("bind", subject))?;
         let mtu_bytes = socket
@@ -74,12 +75,11 @@ impl FrameSender {
     ///
     /// The error of `setsockopt(2)`.
     pub fn bypass_queue(&mut self) -> std::io::Result<()> {
-        self.socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)
+        self.socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
     }
 
     /// Returns the length in bytes of the largest IP packet that the interface accepted when the
     /// socket was opened (MTU).
-    #[must_use]
     pub const fn mtu_bytes(&self) -> usize {
         self.mtu_bytes
     }
@@ -92,7 +92,6 @@ impl FrameSender {
     }
 
     /// Returns the number of free slots of the batch.
-    #[must_use]
     pub const fn free(&self) -> usize {
         self.slots.len() - self.len
     }
@@ -132,7 +131,6 @@ impl FrameSender {
     }
 
     /// Returns true if no frame waits to be flushed.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -151,7 +149,6 @@ impl FrameSender {
 
     /// Returns the numbers of the frames that the kernel refused for good in the last flush,
     /// counted from the first that was committed since the batch was empty.
-    #[must_use]
     pub fn refused(&self) -> &[usize] {
         &self.refused
     }

@@ -6,7 +6,7 @@
 //! adds the headers before it. They are bound to IPv4, so they see packets behind bridges and VLAN
 //! devices, on the interface where the machine itself would; frames of a VLAN that the machine is
 //! not in count as another station's. `packet-wire` interprets packets.
-#![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt")]
+#![allow(unsafe_code, reason = "socket, bind")]
 
 mod receive;
 mod send;
@@ -15,8 +15,9 @@ pub use receive::{PacketRecvBatch, ReceivedPacket};
 pub use send::PacketSendBatch;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use crate::socket_option::SocketOptions;
 use crate::{NetError, check, filter, memory};
 
 /// EtherType of IPv4 in the byte order of `sockaddr_ll`.
@@ -124,30 +125,6 @@ impl PacketSocket {
 
     fn filter(&self, program: &[libc::sock_filter]) -> io::Result<()> {
         filter::attach(self, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, program)
-    }
-
-    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-        let size = size_of::<libc::c_int>() as libc::socklen_t;
-        let fd = self.fd.as_raw_fd();
-        // SAFETY: `value` is readable for `size` octets during the call.
-        check(unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), size) })
-            .map(drop)
-    }
-
-    fn set_buffer(&self, forced: i32, capped: i32, bytes: usize) -> io::Result<()> {
-        // The kernel doubles the value, to pay for its own bookkeeping.
-        let value = libc::c_int::try_from(bytes / 2).unwrap_or(libc::c_int::MAX / 2);
-        self.set(libc::SOL_SOCKET, forced, value)
-            .or_else(|_| self.set(libc::SOL_SOCKET, capped, value))
-    }
-
-    fn get<const N: usize>(&self, level: i32, option: i32) -> io::Result<[u32; N]> {
-        let mut value = [0_u32; N];
-        let mut size = size_of_val(&value) as libc::socklen_t;
-        let (fd, pointer) = (self.fd.as_raw_fd(), value.as_mut_ptr().cast());
-        // SAFETY: `pointer` is writable for `size` octets and `size` outlives the call.
-        check(unsafe { libc::getsockopt(fd, level, option, pointer, &raw mut size) })?;
-        Ok(value)
     }
 
     /// Returns number and kind of the packet socket's fanout group, as the kernel encodes them.

@@ -96,14 +96,12 @@ impl PacketRecvBatch {
     }
 
     /// Returns true if the last call filled every slot, so that more packets may wait.
-    #[must_use]
     pub const fn is_full(&self) -> bool {
         self.len == SLOTS
     }
 
     /// Returns the number of packets dropped because they were longer than a slot, since the pool
     /// was created.
-    #[must_use]
     pub const fn truncated(&self) -> u64 {
         self.truncated
     }

@@ -18,7 +18,6 @@ pub struct PacketSendBatch {
 
 impl PacketSendBatch {
     /// Creates a pool of `slots` transmit slots (at most 1,024) of `slot_bytes` bytes each.
-    #[must_use]
     pub fn new(slots: usize, slot_bytes: usize) -> Self {
         Self {
             slots: MessageSlots::new(slots, slot_bytes, 0, link_address(0, [0; 6])),
@@ -46,13 +45,11 @@ impl PacketSendBatch {
     }
 
     /// Returns true if no packet waits to be flushed.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Returns true if the batch has no free slot.
-    #[must_use]
     pub const fn is_full(&self) -> bool {
         self.len == self.slots.len()
     }

@@ -4,7 +4,7 @@
 use super::expression;
 use super::headers::PacketBuilder;
 use super::parser::Parser;
-use super::source::{PacketTextFault, fault, is_word};
+use super::source::{Parsed, fault, is_word};
 use crate::packet::{ChecksumUpdate, Counter, PseudoHeader};
 
 /// Names of all functions of the packet language, for error messages.
@@ -14,10 +14,7 @@ const KNOWN: &str = "eth pause pfc vlan mpls arp ip4 ipv4 ip6 ipv6 icmp4 icmpv4 
                      csumicmp6";
 
 /// Parses a number that is an element, and appends its lowest eight bits to the packet.
-pub(crate) fn octet(
-    parser: &mut Parser<'_>,
-    builder: &mut PacketBuilder,
-) -> Result<(), PacketTextFault> {
+pub(crate) fn octet(parser: &mut Parser<'_>, builder: &mut PacketBuilder) -> Parsed<()> {
     let at = parser.cursor.at;
     if parser.cursor.word().is_empty() {
         let next = parser.cursor.describe_next();
@@ -47,10 +44,7 @@ pub(crate) fn octet(
 }
 
 /// Parses a string element; a string that consists of `\xHH` only appends the bytes that it names.
-pub(crate) fn string(
-    parser: &mut Parser<'_>,
-    builder: &mut PacketBuilder,
-) -> Result<(), PacketTextFault> {
+pub(crate) fn string(parser: &mut Parser<'_>, builder: &mut PacketBuilder) -> Parsed<()> {
     let at = parser.cursor.at;
     let text = parser.cursor.string()?;
     match shellcode(text) {
@@ -87,7 +81,7 @@ pub(crate) fn function(
     parser: &mut Parser<'_>,
     builder: &mut PacketBuilder,
     name: &str,
-) -> Result<(), PacketTextFault> {
+) -> Parsed<()> {
     let at = parser.cursor.at;
     parser.cursor.take_word();
     match name {
@@ -134,7 +128,7 @@ pub(crate) fn function(
 }
 
 /// Parses numbers in parentheses, the arguments of a function.
-pub(crate) fn arguments(parser: &mut Parser<'_>, at: usize) -> Result<Vec<u64>, PacketTextFault> {
+pub(crate) fn arguments(parser: &mut Parser<'_>, at: usize) -> Parsed<Vec<u64>> {
     parser.cursor.expect(b'(')?;
     let mut numbers = Vec::new();
     parser.cursor.skip_blanks();
@@ -162,16 +156,12 @@ pub(crate) fn arguments(parser: &mut Parser<'_>, at: usize) -> Result<Vec<u64>, 
     }
 }
 
-fn exactly<const N: usize>(
-    parser: &mut Parser<'_>,
-    at: usize,
-    usage: &str,
-) -> Result<[u64; N], PacketTextFault> {
+fn exactly<const N: usize>(parser: &mut Parser<'_>, at: usize, usage: &str) -> Parsed<[u64; N]> {
     let numbers = arguments(parser, at)?;
     numbers.try_into().map_or_else(|_| fault(at, format!("the form is {usage}")), Ok)
 }
 
-fn not_empty(count: u64, at: usize) -> Result<(), PacketTextFault> {
+fn not_empty(count: u64, at: usize) -> Parsed<()> {
     if count == 0 { fault(at, "the count must not be 0") } else { Ok(()) }
 }
 
@@ -180,17 +170,13 @@ fn repeat(
     count: u64,
     at: usize,
     value: impl Fn(u64) -> u8,
-) -> Result<(), PacketTextFault> {
+) -> Parsed<()> {
     not_empty(count, at)?;
     builder.check_room(count, at)?;
     builder.append(&(0..count).map(value).collect::<Vec<_>>(), at)
 }
 
-fn constant(
-    parser: &mut Parser<'_>,
-    builder: &mut PacketBuilder,
-    len: usize,
-) -> Result<(), PacketTextFault> {
+fn constant(parser: &mut Parser<'_>, builder: &mut PacketBuilder, len: usize) -> Parsed<()> {
     parser.cursor.expect(b'(')?;
     parser.cursor.skip_blanks();
     let at = parser.cursor.at;
@@ -209,11 +195,7 @@ fn constant(
     builder.append(&value.bits.to_be_bytes()[8 - len..], at)
 }
 
-fn random(
-    parser: &mut Parser<'_>,
-    builder: &mut PacketBuilder,
-    at: usize,
-) -> Result<(), PacketTextFault> {
+fn random(parser: &mut Parser<'_>, builder: &mut PacketBuilder, at: usize) -> Parsed<()> {
     let count = match arguments(parser, at)?[..] {
         [] => 1,
         [count] => count,
@@ -232,7 +214,7 @@ fn counter(
     builder: &mut PacketBuilder,
     name: &str,
     at: usize,
-) -> Result<(), PacketTextFault> {
+) -> Parsed<()> {
     let numbers = arguments(parser, at)?;
     let (min, max, step) = match numbers[..] {
         [min, max] => (min, max, 1),
@@ -294,7 +276,7 @@ fn checksum(
     name: &str,
     kind: Checksum,
     at: usize,
-) -> Result<(), PacketTextFault> {
+) -> Parsed<()> {
     let [first, second] = exactly(parser, at, &format!("{name}(from, to)"))?;
     if first == second {
         return fault(at, format!("{name}({first}, {second}) covers nothing"));

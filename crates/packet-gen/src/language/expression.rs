@@ -1,7 +1,7 @@
 //! Expressions of constants in a packet text: `+ - * / % & | ^ << >>`, a sign and parentheses. All
 //! operators have the same precedence, from the left, as in trafgen: `2+3*4` is 20.
 
-use super::source::{Cursor, PacketTextFault, fault, number};
+use super::source::{Cursor, Parsed, fault, number};
 
 /// Largest nesting of parentheses in an expression of a packet text.
 const DEPTH_MAX: usize = 64;
@@ -25,18 +25,11 @@ struct Operator {
 
 /// Parses an expression and returns its value. With `quirks` shifts by 64 or more bits are taken
 /// modulo 64.
-pub(crate) fn read(
-    cursor: &mut Cursor<'_>,
-    quirks: bool,
-) -> Result<ArithmeticValue, PacketTextFault> {
+pub(crate) fn read(cursor: &mut Cursor<'_>, quirks: bool) -> Parsed<ArithmeticValue> {
     read_at(cursor, quirks, 0)
 }
 
-fn read_at(
-    cursor: &mut Cursor<'_>,
-    quirks: bool,
-    depth: usize,
-) -> Result<ArithmeticValue, PacketTextFault> {
+fn read_at(cursor: &mut Cursor<'_>, quirks: bool, depth: usize) -> Parsed<ArithmeticValue> {
     let mut value = operand(cursor, quirks, depth)?;
     let mut ranks: Option<u8> = None;
     loop {
@@ -77,11 +70,7 @@ fn operator(cursor: &mut Cursor<'_>) -> Option<Operator> {
     Some(Operator { sign, rank })
 }
 
-fn operand(
-    cursor: &mut Cursor<'_>,
-    quirks: bool,
-    depth: usize,
-) -> Result<ArithmeticValue, PacketTextFault> {
+fn operand(cursor: &mut Cursor<'_>, quirks: bool, depth: usize) -> Parsed<ArithmeticValue> {
     cursor.skip_blanks();
     let at = cursor.at;
     if depth > DEPTH_MAX {
@@ -101,7 +90,7 @@ fn operand(
 }
 
 /// Parses a plain number or a character in single quotes.
-pub(crate) fn plain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<u64, PacketTextFault> {
+pub(crate) fn plain(cursor: &mut Cursor<'_>, quirks: bool) -> Parsed<u64> {
     let at = cursor.at;
     if cursor.peek() == Some(b'\'') {
         return character(cursor).map(u64::from);
@@ -118,7 +107,7 @@ pub(crate) fn plain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<u64, Packet
 }
 
 /// Parses a character in single quotes: `'c'` or `'\xHH'`.
-pub(crate) fn character(cursor: &mut Cursor<'_>) -> Result<u8, PacketTextFault> {
+pub(crate) fn character(cursor: &mut Cursor<'_>) -> Parsed<u8> {
     let at = cursor.at;
     cursor.at += 1;
     let octet = match cursor.peek() {

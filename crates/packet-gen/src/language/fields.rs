@@ -9,7 +9,7 @@ use super::headers::PacketBuilder;
 use super::parser::Parser;
 use super::protocol::{DNS_ZERO_QUIRK, HeaderField, HeaderFieldKind, HeaderProtocol};
 use super::records::{self, Section};
-use super::source::{Cursor, PacketTextFault, fault, is_word};
+use super::source::{Cursor, Parsed, fault, is_word};
 use crate::packet::{BitField, FieldChange, FieldChangeRule};
 
 /// Parses the arguments of the header function for `protocol`, whose name was already read, and
@@ -19,7 +19,7 @@ pub(crate) fn header(
     builder: &mut PacketBuilder,
     protocol: HeaderProtocol,
     at: usize,
-) -> Result<(), PacketTextFault> {
+) -> Parsed<()> {
     builder.open(protocol, at)?;
     let mut records = records::DnsRecordSections::default();
     parser.cursor.expect(b'(')?;
@@ -42,7 +42,7 @@ pub(crate) fn header(
 
 /// Reads the `,` after an argument of a header function, or the `)` after the last one, before
 /// which a `,` may be. Blanks separate arguments as well. Returns true after the last one.
-pub(crate) fn is_last(parser: &mut Parser<'_>) -> Result<bool, PacketTextFault> {
+pub(crate) fn is_last(parser: &mut Parser<'_>) -> Parsed<bool> {
     parser.cursor.skip_blanks();
     let has_comma = parser.cursor.take(b',');
     parser.cursor.skip_blanks();
@@ -61,7 +61,7 @@ fn argument(
     builder: &mut PacketBuilder,
     protocol: HeaderProtocol,
     records: &mut records::DnsRecordSections,
-) -> Result<(), PacketTextFault> {
+) -> Parsed<()> {
     let at = parser.cursor.at;
     let name = parser.cursor.take_word().to_ascii_lowercase();
     parser.cursor.skip_blanks();
@@ -94,11 +94,7 @@ fn argument(
 }
 
 /// Parses `prio(n)` and `time(n)` of the header function `pfc()`, and returns their field.
-fn priority_field(
-    parser: &mut Parser<'_>,
-    name: &str,
-    at: usize,
-) -> Result<HeaderField, PacketTextFault> {
+fn priority_field(parser: &mut Parser<'_>, name: &str, at: usize) -> Parsed<HeaderField> {
     let number = match elements::arguments(parser, at)?[..] {
         [number @ 0..8] => number as u32,
         _ => return fault(at, "a priority is a number from 0 to 7"),
@@ -122,7 +118,7 @@ fn assign(
     builder: &mut PacketBuilder,
     field: &HeaderField,
     at: usize,
-) -> Result<(), PacketTextFault> {
+) -> Parsed<()> {
     let Some(header) = builder.headers.last_mut() else {
         return fault(at, "a field without a header");
     };
@@ -162,7 +158,7 @@ fn assign(
 }
 
 /// Parses `[index]` or `[index:len]`, and returns that part of the field `whole`.
-fn part(parser: &mut Parser<'_>, whole: &BitField) -> Result<Option<BitField>, PacketTextFault> {
+fn part(parser: &mut Parser<'_>, whole: &BitField) -> Parsed<Option<BitField>> {
     parser.cursor.skip_blanks();
     let at = parser.cursor.at;
     if !parser.cursor.take(b'[') {
@@ -198,7 +194,7 @@ pub(crate) struct Function {
 }
 
 /// Parses a call of `dinc()` or `drnd()`, if one is next.
-pub(crate) fn function(parser: &mut Parser<'_>) -> Result<Option<Function>, PacketTextFault> {
+pub(crate) fn function(parser: &mut Parser<'_>) -> Parsed<Option<Function>> {
     let at = parser.cursor.at;
     let is_random = match parser.cursor.word().to_ascii_lowercase().as_str() {
         "dinc" => false,
@@ -224,7 +220,7 @@ impl Function {
         octets: &[u8],
         quirks: bool,
         at: usize,
-    ) -> Result<FieldChangeRule, PacketTextFault> {
+    ) -> Parsed<FieldChangeRule> {
         let field_max = if self.is_random && slot.len > 4 { 0xff } else { slot.max() };
         let range = match self.numbers[..] {
             [min, max, ..] => Some((min, max)),
@@ -295,10 +291,7 @@ impl HeaderFieldValue {
     }
 }
 
-fn value(
-    parser: &mut Parser<'_>,
-    field: &HeaderField,
-) -> Result<HeaderFieldValue, PacketTextFault> {
+fn value(parser: &mut Parser<'_>, field: &HeaderField) -> Parsed<HeaderFieldValue> {
     let at = parser.cursor.at;
     if let HeaderFieldKind::Named(names) = field.kind {
         let word = parser.cursor.word().to_ascii_lowercase();
@@ -324,9 +317,7 @@ fn value(
 }
 
 /// Parses an address, if one is next: six pairs of digits with colons, IPv4 with dots, IPv6.
-pub(crate) fn address(
-    cursor: &mut Cursor<'_>,
-) -> Result<Option<HeaderFieldValue>, PacketTextFault> {
+pub(crate) fn address(cursor: &mut Cursor<'_>) -> Parsed<Option<HeaderFieldValue>> {
     let at = cursor.at;
     let text = cursor.run(|octet| octet.is_ascii_hexdigit() || matches!(octet, b':' | b'.'));
     if !text.contains([':', '.']) {

@@ -6,7 +6,7 @@ use super::protocol::{
     DNS_COUNTS, DNS_RESPONSE, ETH_DESTINATION, ETH_SOURCE, HeaderField, HeaderProtocol, IP4_SOURCE,
     IP6_SOURCE, MPLS_LAST, VLAN_TPID, VLAN_TYPE,
 };
-use super::source::{PacketTextFault, fault};
+use super::source::{Parsed, fault};
 use super::{FRAME_BYTES_MAX, InterfaceAddresses};
 use crate::packet::{BitField, ChecksumUpdate, PacketTemplate, PseudoHeader};
 
@@ -95,14 +95,14 @@ impl PacketBuilder {
     }
 
     /// Appends the bytes `octets` to the packet.
-    pub(crate) fn append(&mut self, octets: &[u8], at: usize) -> Result<(), PacketTextFault> {
+    pub(crate) fn append(&mut self, octets: &[u8], at: usize) -> Parsed<()> {
         self.check_room(octets.len() as u64, at)?;
         self.packet.octets.extend_from_slice(octets);
         Ok(())
     }
 
     /// Checks that `count` more bytes fit into a frame.
-    pub(crate) fn check_room(&self, count: u64, at: usize) -> Result<(), PacketTextFault> {
+    pub(crate) fn check_room(&self, count: u64, at: usize) -> Parsed<()> {
         let len = self.packet.octets.len() as u64;
         if len.saturating_add(count) > FRAME_BYTES_MAX as u64 {
             return fault(at, format!("a frame has at most {FRAME_BYTES_MAX} bytes"));
@@ -111,11 +111,7 @@ impl PacketBuilder {
     }
 
     /// Begins a header of `protocol`, with the headers that it needs below.
-    pub(crate) fn open(
-        &mut self,
-        protocol: HeaderProtocol,
-        at: usize,
-    ) -> Result<(), PacketTextFault> {
+    pub(crate) fn open(&mut self, protocol: HeaderProtocol, at: usize) -> Parsed<()> {
         // For a file the reference neither puts Ethernet below IPv6 nor names IPv6 there.
         let is_bare = self.quirks && self.is_to_file && protocol == HeaderProtocol::Ip6;
         let is_complete = self.headers.last().is_some_and(|lower| {
@@ -156,11 +152,7 @@ impl PacketBuilder {
 
     /// Appends bytes that belong to the last header (records of `dns()`), and returns their offset
     /// in the packet.
-    pub(crate) fn append_to_header(
-        &mut self,
-        octets: &[u8],
-        at: usize,
-    ) -> Result<usize, PacketTextFault> {
+    pub(crate) fn append_to_header(&mut self, octets: &[u8], at: usize) -> Parsed<usize> {
         let offset = self.packet.octets.len();
         self.append(octets, at)?;
         self.header_bytes += octets.len();
@@ -254,7 +246,7 @@ impl PacketBuilder {
     }
 
     /// Completes the packet: writes lengths, then checksums from the inside.
-    pub(crate) fn finish(mut self, at: usize) -> Result<PacketTemplate, PacketTextFault> {
+    pub(crate) fn finish(mut self, at: usize) -> Parsed<PacketTemplate> {
         let total = self.packet.octets.len();
         for (at, sum) in std::mem::take(&mut self.late_sums) {
             let settled = elements::settle(sum, total, self.quirks);

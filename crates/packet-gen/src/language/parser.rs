@@ -5,7 +5,7 @@ use super::elements;
 use super::fields;
 use super::headers::PacketBuilder;
 use super::protocol::HeaderProtocol;
-use super::source::{Cursor, MappedText, PacketTextFault, fault};
+use super::source::{Cursor, MappedText, PacketTextFault, Parsed, fault};
 use super::{PacketParserSettings, expression};
 use crate::packet::PacketTemplate;
 use crate::random::LibcRandom;
@@ -70,7 +70,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn packet(&mut self) -> Result<(), PacketTextFault> {
+    fn packet(&mut self) -> Parsed<()> {
         let cpus = self.cpus()?;
         self.cursor.skip_blanks();
         let at = self.cursor.at;
@@ -95,7 +95,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses the processors of a packet: `cpu(n):`, `cpu(a-b):`, `cpu(a:b):`.
-    fn cpus(&mut self) -> Result<Option<(u32, u32)>, PacketTextFault> {
+    fn cpus(&mut self) -> Parsed<Option<(u32, u32)>> {
         if !self.cursor.word().eq_ignore_ascii_case("cpu") {
             return Ok(None);
         }
@@ -110,7 +110,7 @@ impl<'a> Parser<'a> {
         Ok(Some((first.min(last), first.max(last))))
     }
 
-    fn cpu(&mut self) -> Result<u32, PacketTextFault> {
+    fn cpu(&mut self) -> Parsed<u32> {
         self.cursor.skip_blanks();
         let at = self.cursor.at;
         let number = expression::plain(&mut self.cursor, self.settings.quirks)?;
@@ -119,7 +119,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses the elements of a packet up to and including the closing brace; returns their number.
-    fn elements(&mut self, builder: &mut PacketBuilder) -> Result<usize, PacketTextFault> {
+    fn elements(&mut self, builder: &mut PacketBuilder) -> Parsed<usize> {
         let mut count = 0;
         let mut is_separated = false;
         loop {
@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn element(&mut self, builder: &mut PacketBuilder) -> Result<(), PacketTextFault> {
+    fn element(&mut self, builder: &mut PacketBuilder) -> Parsed<()> {
         let at = self.cursor.at;
         match self.cursor.peek() {
             Some(b'"') => return elements::string(self, builder),

@@ -19,7 +19,6 @@ pub struct PacketTextProblem {
 
 impl PacketTextProblem {
     /// Creates a problem with the description `message` at byte `at` of the text `source`.
-    #[must_use]
     pub fn at(source: &[u8], at: usize, message: impl Into<String>) -> Self {
         let at = at.min(source.len());
         let begin = source[..at].iter().rposition(|&octet| octet == b'\n').map_or(0, |n| n + 1);

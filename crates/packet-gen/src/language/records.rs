@@ -5,7 +5,7 @@ use super::expression;
 use super::fields::{self, HeaderFieldValue};
 use super::headers::PacketBuilder;
 use super::parser::Parser;
-use super::source::{Cursor, PacketTextFault, fault};
+use super::source::{Cursor, Parsed, fault};
 use crate::packet::{BitField, FieldChange, FieldChangeRule};
 
 /// Default name of a DNS question.
@@ -74,11 +74,7 @@ struct DnsRecordFields {
 
 impl DnsRecordSections {
     /// Parses the records in `section(...)`, whose name was already read.
-    pub(crate) fn read(
-        &mut self,
-        parser: &mut Parser<'_>,
-        section: Section,
-    ) -> Result<(), PacketTextFault> {
+    pub(crate) fn read(&mut self, parser: &mut Parser<'_>, section: Section) -> Parsed<()> {
         let is_question = section == Section::Question;
         let mut record = DnsRecordFields {
             name: default_name(is_question, parser.settings.quirks),
@@ -106,11 +102,7 @@ impl DnsRecordSections {
     }
 
     /// Appends the records of all sections to the last header and writes their counts.
-    pub(crate) fn append(
-        self,
-        builder: &mut PacketBuilder,
-        at: usize,
-    ) -> Result<(), PacketTextFault> {
+    pub(crate) fn append(self, builder: &mut PacketBuilder, at: usize) -> Parsed<()> {
         let counts = [0, 1, 2, 3].map(|section: usize| self.sections[section].len() as u32);
         builder.count_records(counts);
         for (octets, changing) in self.sections.into_iter().flatten() {
@@ -136,11 +128,7 @@ impl DnsRecordSections {
 }
 
 impl DnsRecordFields {
-    fn argument(
-        &mut self,
-        parser: &mut Parser<'_>,
-        is_question: bool,
-    ) -> Result<(), PacketTextFault> {
+    fn argument(&mut self, parser: &mut Parser<'_>, is_question: bool) -> Parsed<()> {
         let at = parser.cursor.at;
         let name = parser.cursor.take_word().to_ascii_lowercase();
         parser.cursor.skip_blanks();
@@ -191,7 +179,7 @@ impl DnsRecordFields {
     }
 
     /// Parses the value of `name=` or `data=`, a field of a DNS record.
-    fn octets(&mut self, parser: &mut Parser<'_>, field: &str) -> Result<(), PacketTextFault> {
+    fn octets(&mut self, parser: &mut Parser<'_>, field: &str) -> Parsed<()> {
         if field == "name" {
             self.name = domain(&mut parser.cursor, parser.settings.quirks)?;
         } else if parser.cursor.peek() == Some(b'"') {
@@ -210,7 +198,7 @@ impl DnsRecordFields {
     }
 
     /// Parses the argument of `addr()`, `ns()`, `cname()` and `ptr()`, a typed DNS record.
-    fn typed(&mut self, parser: &mut Parser<'_>, name: &str) -> Result<(), PacketTextFault> {
+    fn typed(&mut self, parser: &mut Parser<'_>, name: &str) -> Parsed<()> {
         self.kind = match name {
             "ns" => 2,
             "cname" => 5,
@@ -276,7 +264,7 @@ fn encode(name: &[u8]) -> Vec<u8> {
 
 /// Parses a domain name in quotes and encodes it for DNS. A dot at the end has no effect; `"."` is
 /// the root.
-fn domain(cursor: &mut Cursor<'_>, quirks: bool) -> Result<Vec<u8>, PacketTextFault> {
+fn domain(cursor: &mut Cursor<'_>, quirks: bool) -> Parsed<Vec<u8>> {
     let at = cursor.at;
     if cursor.peek() != Some(b'"') {
         return fault(

@@ -29,8 +29,11 @@ pub(crate) struct PacketTextFault {
     pub(crate) message: String,
 }
 
+/// Result of reading a part of the text of a packet.
+pub(crate) type Parsed<T> = Result<T, PacketTextFault>;
+
 /// Returns `Err` with a fault at byte `at` with the message `message`.
-pub(crate) fn fault<T>(at: usize, message: impl Into<String>) -> Result<T, PacketTextFault> {
+pub(crate) fn fault<T>(at: usize, message: impl Into<String>) -> Parsed<T> {
     Err(PacketTextFault { at, message: message.into() })
 }
 
@@ -73,7 +76,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads the byte `octet` after blanks and comments, or returns a fault that names the text
     /// found instead.
-    pub(crate) fn expect(&mut self, octet: u8) -> Result<(), PacketTextFault> {
+    pub(crate) fn expect(&mut self, octet: u8) -> Parsed<()> {
         self.skip_blanks();
         if self.take(octet) {
             return Ok(());
@@ -160,7 +163,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads the text between double quotes, of which the opening one is next.
-    pub(crate) fn string(&mut self) -> Result<&'a [u8], PacketTextFault> {
+    pub(crate) fn string(&mut self) -> Parsed<&'a [u8]> {
         let begin = self.at + 1;
         let rest = &self.text.octets[begin..];
         // As in trafgen, a string may go on in further lines.
@@ -176,32 +179,25 @@ impl<'a> Cursor<'a> {
 
     /// Skips to before the next `,` or `)` of this nesting level, or the `}` of the packet.
     pub(crate) fn skip_argument(&mut self) {
-        let mut depth = 0_usize;
-        loop {
-            self.skip_blanks();
-            match self.peek() {
-                None | Some(b'{' | b'}') => return,
-                Some(b'(') => depth += 1,
-                Some(b',' | b')') if depth == 0 => return,
-                Some(b')') => depth -= 1,
-                Some(b'"') if self.string().is_ok() => continue,
-                _ => {}
-            }
-            self.at += 1;
-        }
+        self.skip_to(b",)");
     }
 
     /// Skips to the next `,` of this nesting level, `}` or packet, so that one mistake is one
     /// problem.
     pub(crate) fn recover(&mut self) {
+        self.skip_to(b",");
+    }
+
+    /// Skips to before the next byte of `ends` at this nesting level, `{` or `}`.
+    fn skip_to(&mut self, ends: &[u8]) {
         let mut depth = 0_usize;
         loop {
             self.skip_blanks();
             match self.peek() {
                 None | Some(b'{' | b'}') => return,
+                Some(octet) if depth == 0 && ends.contains(&octet) => return,
                 Some(b'(') => depth += 1,
                 Some(b')') => depth = depth.saturating_sub(1),
-                Some(b',') if depth == 0 => return,
                 Some(b'"') if self.string().is_ok() => continue,
                 _ => {}
             }

@@ -82,7 +82,6 @@ base::worded! {
 
 /// Returns true if `file` begins as a capture file does, or as a file that gzip has compressed,
 /// which [`CaptureReader::new`] refuses.
-#[must_use]
 pub fn is_capture(file: &[u8]) -> bool {
     let is_classic = |first: &[u8; 4]| {
         [u32::from_be_bytes(*first), u32::from_le_bytes(*first)]

@@ -98,13 +98,11 @@ impl<'a> CaptureReader<'a> {
 
     /// Returns the link type of the file ([`super::LINK_ETHERNET`], [`super::LINK_RAW_IP`] and many
     /// others); for pcapng, that of the first interface.
-    #[must_use]
     pub const fn link_type(&self) -> u32 {
         self.link_type
     }
 
     /// Returns the byte order of the capture file; for pcapng, that of its first section.
-    #[must_use]
     pub const fn byte_order(&self) -> ByteOrder {
         match &self.records {
             CaptureRecords::Classic(classic) => classic.order,
@@ -114,7 +112,6 @@ impl<'a> CaptureReader<'a> {
 
     /// Returns the unit of the capture file's time stamps; nanoseconds for pcapng, whose interfaces
     /// have units of their own.
-    #[must_use]
     pub const fn resolution(&self) -> Resolution {
         match &self.records {
             CaptureRecords::Classic(classic) => classic.resolution,

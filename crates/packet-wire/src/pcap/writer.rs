@@ -16,7 +16,6 @@ pub struct CaptureWriter {
 
 impl CaptureWriter {
     /// Creates a pcap file with its header and no packets.
-    #[must_use]
     pub fn new(link_type: u32, order: ByteOrder, resolution: Resolution) -> Self {
         let mut writer = Self { file: Vec::new(), order, resolution };
         writer.word(match resolution {
@@ -53,7 +52,6 @@ impl CaptureWriter {
     }
 
     /// Returns the bytes of the pcap file so far.
-    #[must_use]
     pub fn octets(&self) -> &[u8] {
         &self.file
     }

@@ -58,7 +58,6 @@ pub struct SimulatedClient4 {
 
 impl SimulatedClient4 {
     /// Returns a simulated DHCPv4 client that has just been switched on.
-    #[must_use]
     pub const fn new(index: usize, link: SimulatedClientLink, has_client_id: bool) -> Self {
         Self {
             index,
@@ -70,20 +69,17 @@ impl SimulatedClient4 {
     }
 
     /// Returns the hardware address of the simulated client.
-    #[must_use]
     pub const fn hardware(&self) -> [u8; 6] {
         let [.., a, b] = (self.index as u32).to_be_bytes();
         [2, 0, 0, 0, a, b]
     }
 
     /// Returns the number of the client with hardware address `chaddr`.
-    #[must_use]
     pub fn index_of(chaddr: &[u8]) -> usize {
         usize::from(chaddr[4]) * 256 + usize::from(chaddr[5])
     }
 
     /// Returns the address that the client's interface has, as far as the client knows.
-    #[must_use]
     pub const fn address(&self) -> Option<Ipv4Addr> {
         match self.state {
             SimulatedClientState4::Bound(address, _)

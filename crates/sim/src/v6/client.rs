@@ -60,7 +60,6 @@ pub struct SimulatedClient6 {
 impl SimulatedClient6 {
     /// Returns a simulated DHCPv6 client that has just been switched on. Its number decides which
     /// identity associations it has.
-    #[must_use]
     pub fn new(index: usize, relays: usize) -> Self {
         use ResourceKind::{Address, Prefix};
         let associations: &[_] = match index % 5 {
@@ -81,20 +80,17 @@ impl SimulatedClient6 {
     }
 
     /// Returns the DUID of the simulated client.
-    #[must_use]
     pub const fn duid(&self) -> [u8; 10] {
         let [.., a, b] = (self.index as u32).to_be_bytes();
         [0, 3, 0, 1, 2, 0, 0, 0, a, b]
     }
 
     /// Returns the link-local address from which the client sends when there is no relay agent.
-    #[must_use]
     pub const fn link_local(&self) -> Ipv6Addr {
         Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 1, self.index as u16)
     }
 
     /// Returns the number of the simulated client with this DUID.
-    #[must_use]
     pub const fn index_of(duid: &[u8]) -> Option<usize> {
         match duid {
             [0, 3, 0, 1, 2, 0, 0, 0, a, b] => Some(*a as usize * 256 + *b as usize),
@@ -104,7 +100,6 @@ impl SimulatedClient6 {
 
     /// Returns the address or prefix number `number`, as the client would request it in its first
     /// identity association.
-    #[must_use]
     pub const fn resource(kind: ResourceKind, number: u32) -> Resource {
         let number = number as u16;
         match kind {

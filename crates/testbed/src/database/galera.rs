@@ -16,7 +16,7 @@ use super::{
     wait_until,
 };
 use crate::command::require_program;
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 
 /// Number of nodes of the private Galera cluster: the smallest of which one may be missing.
 pub const NODES: usize = 3;
@@ -47,7 +47,6 @@ pub struct Cluster {
 
 impl Cluster {
     /// Returns the reason why no Galera cluster can start on this machine; `None` if one can.
-    #[must_use]
     pub fn missing() -> Option<String> {
         let library = if Path::new(PROVIDER).exists() {
             None
@@ -62,7 +61,7 @@ impl Cluster {
     ///
     /// # Errors
     /// See [`PrivateDatabase::start`].
-    pub fn start(is_durable: bool) -> Result<Self, TestbedError> {
+    pub fn start(is_durable: bool) -> TestbedResult<Self> {
         let settings = PrivateDatabaseSettings { is_durable, on_loopback: true, cpu: None };
         // Start it as a single server first, for the tables and the user.
         let mut first = PrivateDatabase::start(DatabaseEngine::MariaDb, settings)?;
@@ -105,14 +104,14 @@ impl Cluster {
     ///
     /// # Errors
     /// It does not start, or does not catch up.
-    pub fn rejoin(&mut self, number: usize) -> Result<(), TestbedError> {
+    pub fn rejoin(&mut self, number: usize) -> TestbedResult<()> {
         let position = recovered_position(&self.nodes[number])?;
         self.nodes[number].launch_with(&[&format!("--wsrep-start-position={position}")])?;
         self.await_synced(number)
     }
 
     /// Waits until the cluster's node `number` has all data of the others.
-    fn await_synced(&self, number: usize) -> Result<(), TestbedError> {
+    fn await_synced(&self, number: usize) -> TestbedResult<()> {
         let node = &self.nodes[number];
         let ask = "SHOW STATUS WHERE Variable_name IN ('wsrep_local_state', 'wsrep_ready')";
         let is_synced = || {
@@ -128,7 +127,7 @@ impl Cluster {
 }
 
 /// Returns the options that make a MariaDB server a node of the cluster.
-fn options(ports: &[u16], own: u16) -> Result<Vec<String>, TestbedError> {
+fn options(ports: &[u16], own: u16) -> TestbedResult<Vec<String>> {
     let others: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     let (incremental, whole) = (super::free_port()?, super::free_port()?);
     let mut options = vec![
@@ -153,7 +152,7 @@ fn options(ports: &[u16], own: u16) -> Result<Vec<String>, TestbedError> {
 
 /// Returns the last position of a cluster's node in Galera's sequence of transactions, from the
 /// node's own files.
-fn recovered_position(node: &PrivateDatabase) -> Result<String, TestbedError> {
+fn recovered_position(node: &PrivateDatabase) -> TestbedResult<String> {
     let log: PathBuf = node.folder().join("recovered.log");
     let _ = std::fs::remove_file(&log);
     let recover =

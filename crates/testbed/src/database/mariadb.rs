@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{PASSWORD, PrivateDatabase, USER, template};
 use crate::command::{CommandLine, require_program};
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 use crate::nobody::unprivileged;
 
 const PACKAGE: &str = "mariadb-server";
@@ -20,7 +20,7 @@ pub(super) struct MariaDbPrograms {
 }
 
 impl MariaDbPrograms {
-    pub(super) fn find() -> Result<Self, TestbedError> {
+    pub(super) fn find() -> TestbedResult<Self> {
         Ok(Self {
             install: require_program("mariadb-install-db", PACKAGE)?,
             server: require_program("mariadbd", PACKAGE)?,
@@ -32,7 +32,7 @@ impl MariaDbPrograms {
 
 /// Writes the configuration of a private MariaDB server and makes its system tables. The programs
 /// ignore the machine's configuration.
-pub(super) fn create(database: &PrivateDatabase) -> Result<(), TestbedError> {
+pub(super) fn create(database: &PrivateDatabase) -> TestbedResult<()> {
     let programs = MariaDbPrograms::find()?;
     let path = configure(database)?;
     let install = CommandLine::new(programs.install)
@@ -45,7 +45,7 @@ pub(super) fn create(database: &PrivateDatabase) -> Result<(), TestbedError> {
 }
 
 /// Writes the configuration of a private MariaDB server, and returns its path.
-pub(super) fn configure(database: &PrivateDatabase) -> Result<PathBuf, TestbedError> {
+pub(super) fn configure(database: &PrivateDatabase) -> TestbedResult<PathBuf> {
     let folder = database.folder().display();
     // A starting server removes everything that looks like a temporary table from the folder for
     // them, also tables of other servers, so each has its own folder. The binary log is off, and
@@ -69,7 +69,7 @@ pub(super) fn configure(database: &PrivateDatabase) -> Result<PathBuf, TestbedEr
 }
 
 /// Returns the command that starts the MariaDB server.
-pub(super) fn server(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
+pub(super) fn server(database: &PrivateDatabase) -> TestbedResult<CommandLine> {
     let settings = format!("--defaults-file={}/my.cnf", database.folder().display());
     let server = CommandLine::new(MariaDbPrograms::find()?.server).arg(settings);
     // The last of equal options counts.
@@ -79,13 +79,13 @@ pub(super) fn server(database: &PrivateDatabase) -> Result<CommandLine, TestbedE
 }
 
 /// Returns the command that succeeds once the MariaDB server answers.
-pub(super) fn ready(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
+pub(super) fn ready(database: &PrivateDatabase) -> TestbedResult<CommandLine> {
     let admin = CommandLine::new(MariaDbPrograms::find()?.admin);
     Ok(as_root(admin, database).arg("ping"))
 }
 
 /// Returns the command of MariaDB's client, as the server's root.
-pub(super) fn client(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
+pub(super) fn client(database: &PrivateDatabase) -> TestbedResult<CommandLine> {
     let client = CommandLine::new(MariaDbPrograms::find()?.client);
     Ok(as_root(client, database).args(["--batch", "--skip-column-names", "--raw"]))
 }
@@ -96,7 +96,7 @@ fn as_root(command: CommandLine, database: &PrivateDatabase) -> CommandLine {
 }
 
 /// Makes the MariaDB user [`USER`], for socket and TCP.
-pub(super) fn create_user(database: &PrivateDatabase) -> Result<(), TestbedError> {
+pub(super) fn create_user(database: &PrivateDatabase) -> TestbedResult<()> {
     let mut statements = String::new();
     for host in ["localhost", "127.0.0.1"] {
         let _ = write!(

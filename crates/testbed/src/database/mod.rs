@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::command::CommandLine;
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 use crate::nobody::{can_reach, give_away};
 use crate::proc::process_tree;
 use crate::process::{ChildProcess, describe};
@@ -51,7 +51,6 @@ impl DatabaseEngine {
 
     /// Returns the reason why no database server of this kind can start on this machine; `None` if
     /// one can.
-    #[must_use]
     pub fn missing(self) -> Option<String> {
         let programs = match self {
             Self::MariaDb => mariadb::MariaDbPrograms::find().map(drop),
@@ -101,10 +100,7 @@ impl PrivateDatabase {
     /// # Errors
     /// The programs are not installed, the folder cannot be made, or the server does not start; its
     /// last log lines are in the error.
-    pub fn start(
-        engine: DatabaseEngine,
-        settings: PrivateDatabaseSettings,
-    ) -> Result<Self, TestbedError> {
+    pub fn start(engine: DatabaseEngine, settings: PrivateDatabaseSettings) -> TestbedResult<Self> {
         Self::start_as(engine, settings, &[], &[])
     }
 
@@ -118,7 +114,7 @@ impl PrivateDatabase {
         engine: DatabaseEngine,
         settings: PrivateDatabaseSettings,
         words: &[String],
-    ) -> Result<Self, TestbedError> {
+    ) -> TestbedResult<Self> {
         Self::start_as(engine, settings, words, &[])
     }
 
@@ -131,7 +127,7 @@ impl PrivateDatabase {
         engine: DatabaseEngine,
         settings: PrivateDatabaseSettings,
         options: &[String],
-    ) -> Result<Self, TestbedError> {
+    ) -> TestbedResult<Self> {
         Self::start_as(engine, settings, &[], options)
     }
 
@@ -140,7 +136,7 @@ impl PrivateDatabase {
         settings: PrivateDatabaseSettings,
         words: &[String],
         options: &[String],
-    ) -> Result<Self, TestbedError> {
+    ) -> TestbedResult<Self> {
         let mut database = Self::make(engine, settings)?;
         database.command_prefix = words.to_vec();
         match engine {
@@ -156,10 +152,7 @@ impl PrivateDatabase {
     }
 
     /// Makes the value of a database server, not started and without data, in a new folder.
-    fn make(
-        engine: DatabaseEngine,
-        settings: PrivateDatabaseSettings,
-    ) -> Result<Self, TestbedError> {
+    fn make(engine: DatabaseEngine, settings: PrivateDatabaseSettings) -> TestbedResult<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("godwit-database-{}-{count}", std::process::id());
@@ -182,14 +175,12 @@ impl PrivateDatabase {
     }
 
     /// Returns the kind of the database server.
-    #[must_use]
     pub fn engine(&self) -> DatabaseEngine {
         self.engine
     }
 
     /// Returns the path at which clients on this machine reach the database server: MariaDB's
     /// socket itself, the folder of PostgreSQL's.
-    #[must_use]
     pub fn socket(&self) -> PathBuf {
         match self.engine {
             DatabaseEngine::MariaDb => self.folder.join("socket"),
@@ -199,19 +190,16 @@ impl PrivateDatabase {
 
     /// Returns the database server's port on the loopback interface; `None` if it does not listen
     /// on one. PostgreSQL's socket has a number as well: [`Self::socket_port`].
-    #[must_use]
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 
     /// Returns the port number in the name of PostgreSQL's unix socket.
-    #[must_use]
     pub fn socket_port(&self) -> u16 {
         self.port.unwrap_or(5432)
     }
 
     /// Returns the process ID of the database server, while it runs.
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(ChildProcess::pid)
     }
@@ -220,7 +208,7 @@ impl PrivateDatabase {
     ///
     /// # Errors
     /// It exists already, or the server does not answer.
-    pub fn create(&self, name: &str) -> Result<(), TestbedError> {
+    pub fn create(&self, name: &str) -> TestbedResult<()> {
         let maintenance = match self.engine {
             DatabaseEngine::MariaDb => "mysql",
             DatabaseEngine::PostgreSql => "postgres",
@@ -233,7 +221,7 @@ impl PrivateDatabase {
     ///
     /// # Errors
     /// It does not exist, or the server does not answer.
-    pub fn remove(&self, name: &str) -> Result<(), TestbedError> {
+    pub fn remove(&self, name: &str) -> TestbedResult<()> {
         let (maintenance, how) = match self.engine {
             DatabaseEngine::MariaDb => ("mysql", ""),
             // A connection that is not closed yet would prevent the removal.
@@ -247,7 +235,7 @@ impl PrivateDatabase {
     ///
     /// # Errors
     /// The server refuses; its error output is in the error.
-    pub fn query(&self, name: &str, statements: &str) -> Result<String, TestbedError> {
+    pub fn query(&self, name: &str, statements: &str) -> TestbedResult<String> {
         match self.engine {
             DatabaseEngine::MariaDb => {
                 mariadb::client(self)?.arg(name).arg("-e").arg(statements).run()
@@ -277,7 +265,7 @@ impl PrivateDatabase {
     ///
     /// # Errors
     /// It had to be killed.
-    pub fn stop(&mut self) -> Result<(), TestbedError> {
+    pub fn stop(&mut self) -> TestbedResult<()> {
         let Some(process) = &mut self.process else { return Ok(()) };
         let pid = process.pid();
         // PostgreSQL would wait for its clients on SIGTERM; SIGINT ends it fast and in order.
@@ -305,12 +293,12 @@ impl PrivateDatabase {
     ///
     /// # Errors
     /// It does not start, or does not answer.
-    pub fn launch(&mut self) -> Result<(), TestbedError> {
+    pub fn launch(&mut self) -> TestbedResult<()> {
         self.launch_with(&[])
     }
 
     /// Starts the database server again, with `arguments` on its command line for this start only.
-    fn launch_with(&mut self, arguments: &[&str]) -> Result<(), TestbedError> {
+    fn launch_with(&mut self, arguments: &[&str]) -> TestbedResult<()> {
         let command = match self.engine {
             DatabaseEngine::MariaDb => mariadb::server(self)?,
             DatabaseEngine::PostgreSql => postgresql::server(self)?,
@@ -361,7 +349,6 @@ impl PrivateDatabase {
     }
 
     /// Returns the path of the database server's folder, which is removed with the server.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -385,7 +372,7 @@ fn reachable_folder() -> PathBuf {
 
 /// Returns a free port of the loopback interface that this function has not returned in this
 /// process before.
-fn free_port() -> Result<u16, TestbedError> {
+fn free_port() -> TestbedResult<u16> {
     crate::topology::free_port(Ipv4Addr::LOCALHOST.into())
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{PASSWORD, PrivateDatabase, USER, template};
 use crate::command::{CommandLine, find_program};
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 use crate::nobody::{give_away, unprivileged};
 
 /// Path of the folder in which Debian keeps a folder for each version of PostgreSQL, outside
@@ -19,7 +19,7 @@ pub(super) struct PostgreSqlPrograms {
 
 impl PostgreSqlPrograms {
     /// Finds the newest installed version of PostgreSQL that has a server.
-    pub(super) fn find() -> Result<Self, TestbedError> {
+    pub(super) fn find() -> TestbedResult<Self> {
         let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(VERSIONS)
             .into_iter()
             .flatten()
@@ -51,7 +51,7 @@ impl PostgreSqlPrograms {
 
 /// Makes the data folder of a private PostgreSQL server without flushing, because it has no data
 /// yet.
-pub(super) fn create(database: &PrivateDatabase) -> Result<(), TestbedError> {
+pub(super) fn create(database: &PrivateDatabase) -> TestbedResult<()> {
     let programs = PostgreSqlPrograms::find()?;
     let password = database.folder().join("password");
     let cannot = |e| TestbedError::new(format!("cannot write {}", password.display()), e);
@@ -70,7 +70,7 @@ pub(super) fn create(database: &PrivateDatabase) -> Result<(), TestbedError> {
 }
 
 /// Returns the command that starts the PostgreSQL server.
-pub(super) fn server(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
+pub(super) fn server(database: &PrivateDatabase) -> TestbedResult<CommandLine> {
     let folder = database.folder().display();
     let addresses = if database.port.is_some() { "127.0.0.1" } else { "" };
     let commit = if database.settings.is_durable { "on" } else { "off" };
@@ -88,12 +88,12 @@ pub(super) fn server(database: &PrivateDatabase) -> Result<CommandLine, TestbedE
 }
 
 /// Returns the command that succeeds once the PostgreSQL server answers.
-pub(super) fn ready(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
+pub(super) fn ready(database: &PrivateDatabase) -> TestbedResult<CommandLine> {
     Ok(at(PostgreSqlPrograms::find()?.program("pg_isready"), database).arg("--quiet"))
 }
 
 /// Returns the command of PostgreSQL's client.
-pub(super) fn client(database: &PrivateDatabase) -> Result<CommandLine, TestbedError> {
+pub(super) fn client(database: &PrivateDatabase) -> TestbedResult<CommandLine> {
     let client = at(PostgreSqlPrograms::find()?.program("psql"), database);
     Ok(client
         .args(["--username", USER, "--no-psqlrc", "--quiet", "--no-align", "--tuples-only"])

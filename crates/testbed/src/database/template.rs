@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::command::CommandLine;
-use crate::error::TestbedError;
+use crate::error::{TestbedError, TestbedResult};
 
 const VARIABLE: &str = "GODWIT_DATABASE_TEMPLATES";
 
@@ -21,8 +21,8 @@ const VARIABLE: &str = "GODWIT_DATABASE_TEMPLATES";
 pub(super) fn copy_or_make(
     program: &Path,
     data: &Path,
-    make: impl FnOnce() -> Result<(), TestbedError>,
-) -> Result<(), TestbedError> {
+    make: impl FnOnce() -> TestbedResult<()>,
+) -> TestbedResult<()> {
     match std::env::var_os(VARIABLE) {
         Some(folder) => copy_or_make_in(Path::new(&folder), program, data, make),
         None => make(),
@@ -33,8 +33,8 @@ fn copy_or_make_in(
     folder: &Path,
     program: &Path,
     data: &Path,
-    make: impl FnOnce() -> Result<(), TestbedError>,
-) -> Result<(), TestbedError> {
+    make: impl FnOnce() -> TestbedResult<()>,
+) -> TestbedResult<()> {
     fs::create_dir_all(folder).map_err(|e| failure("make", folder, e))?;
     let template = folder.join(template_name(program)?);
     let lock_path = template.with_extension("lock");
@@ -56,14 +56,14 @@ fn copy_or_make_in(
 
 /// Returns the path of the template of a database server's data folder, a different one for each
 /// version of the program.
-fn template_name(program: &Path) -> Result<PathBuf, TestbedError> {
+fn template_name(program: &Path) -> TestbedResult<PathBuf> {
     let metadata = fs::metadata(program).map_err(|e| failure("read", program, e))?;
     let stem = program.file_name().unwrap_or_default().to_string_lossy();
     Ok(format!("{stem}-{}-{}", metadata.mtime(), metadata.len()).into())
 }
 
 /// Copies the folder `from` to `to` with owners and permissions.
-pub(super) fn copy(from: &Path, to: &Path) -> Result<(), TestbedError> {
+pub(super) fn copy(from: &Path, to: &Path) -> TestbedResult<()> {
     let [from, to] = [from, to].map(|path| path.display().to_string());
     CommandLine::new("cp").arg("-a").arg(from).arg(to).run().map(drop)
 }

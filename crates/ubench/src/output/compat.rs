@@ -1,6 +1,8 @@
 //! Output of the benchmark program `dhcp-ubench` of 2012, letter for letter, with its misleading
 //! averages of whole microseconds.
 
+use base::general;
+
 use crate::result::SubjectResult;
 use crate::subject::{ChangeSafety, SubjectBackend};
 use crate::workload::WorkloadStep;
@@ -28,7 +30,6 @@ pub struct Parameters<'p> {
 }
 
 /// Returns the lines that `dhcp-ubench` of 2012 printed before the measurement.
-#[must_use]
 pub fn head(backend: SubjectBackend, parameters: &Parameters<'_>) -> String {
     let choose = |is_so: bool, yes: &'static str, no: &'static str| if is_so { yes } else { no };
     let lines = [
@@ -53,7 +54,6 @@ pub fn head(backend: SubjectBackend, parameters: &Parameters<'_>) -> String {
 }
 
 /// Returns the name of the database or file that `dhcp-ubench` of 2012 used by default.
-#[must_use]
 pub const fn default_name(backend: SubjectBackend) -> &'static str {
     match backend {
         SubjectBackend::Sqlite => "sqlite.db",
@@ -75,7 +75,6 @@ const fn label(step: WorkloadStep) -> Option<&'static str> {
 }
 
 /// Returns the progress line of one step, with a mark for every operation if `is_verbose`.
-#[must_use]
 pub fn progress(
     step: WorkloadStep,
     hits: &[bool],
@@ -99,7 +98,6 @@ pub fn progress(
 }
 
 /// Returns the last four lines that `dhcp-ubench` of 2012 printed, for the first run of `row`.
-#[must_use]
 pub fn summary(row: &SubjectResult) -> String {
     let mut out = String::new();
     for (step, word) in WorkloadStep::FOUR.into_iter().zip(["Create", "Search", "Update", "Delete"])
@@ -124,31 +122,6 @@ fn line(word: &str, count: u64, time_us: u64) -> String {
         general(each_us as f64),
         general(per_s),
     )
-}
-
-/// Formats a number with six significant digits without unnecessary zeros, as C++ streams do by
-/// default.
-fn general(value: f64) -> String {
-    const DIGITS: i32 = 6;
-    if value == 0.0 || !value.is_finite() {
-        return if value == 0.0 { "0".to_owned() } else { "inf".to_owned() };
-    }
-    let scientific = format!("{value:.*e}", (DIGITS - 1) as usize);
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..DIGITS).contains(&exponent) {
-        return without_zeros(&format!("{value:.*}", (DIGITS - 1 - exponent) as usize));
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{}e{sign}{:02}", without_zeros(digits), exponent.abs())
-}
-
-fn without_zeros(text: &str) -> String {
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text.to_owned()
-    }
 }
 
 #[cfg(test)]

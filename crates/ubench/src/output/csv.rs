@@ -10,7 +10,6 @@ const HEADER: &str = "backend,schema,mode,setting,statements,engine,journal,conc
     p90_us,p99_us,p999_us,max_us,changes,transactions,flushes,flush_us\n";
 
 /// Returns the report as comma-separated values, without notes and ratios.
-#[must_use]
 pub fn csv(report: &UbenchReport) -> String {
     let mut out = HEADER.to_owned();
     for row in &report.rows {

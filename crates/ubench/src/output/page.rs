@@ -15,7 +15,6 @@ use crate::seeds;
 /// # Panics
 ///
 /// Never: a report can always be written as JSON.
-#[must_use]
 pub fn page(report: &UbenchReport) -> String {
     let body = html! {
         (head(report))

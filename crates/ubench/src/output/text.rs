@@ -11,7 +11,6 @@ use crate::result::{GroupCommit, StepResult, SubjectResult, UbenchReport};
 const NAME_WIDTH: usize = 18;
 
 /// Returns the report as text for a terminal.
-#[must_use]
 pub fn text(report: &UbenchReport) -> String {
     let mut out = String::new();
     let machine = &report.machine;

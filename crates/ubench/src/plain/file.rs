@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use netio::Clock;
 
 use super::StoreConnection;
@@ -44,7 +44,7 @@ impl TextFile {
         mode: ChangeSafety,
         environment: &SubjectEnvironment<'_>,
         storage: &CountedStorage,
-    ) -> Result<Self, ToolError> {
+    ) -> ToolResult<Self> {
         let path = match environment.file {
             Some(path) => path.to_owned(),
             None => environment.folder.join("dhcpd.leases"),
@@ -54,7 +54,7 @@ impl TextFile {
         Ok(Self { leases: BTreeMap::new(), file, offset: 0, buffer, mode })
     }
 
-    fn write(&mut self) -> Result<(), ToolError> {
+    fn write(&mut self) -> ToolResult<()> {
         write_all_at(&*self.file, self.offset, self.buffer.as_bytes()).map_err(failed)?;
         self.offset += self.buffer.len() as u64;
         self.buffer.clear();
@@ -62,7 +62,7 @@ impl TextFile {
     }
 
     /// Appends the block of lines of a change to the lease file, with the keyword `word`.
-    fn append(&mut self, number: u32, lease: PlainFileLease, word: &str) -> Result<(), ToolError> {
+    fn append(&mut self, number: u32, lease: PlainFileLease, word: &str) -> ToolResult<()> {
         block(&mut self.buffer, number, lease, word);
         match self.mode {
             ChangeSafety::Sync => {
@@ -94,15 +94,15 @@ fn block(out: &mut String, number: u32, lease: PlainFileLease, word: &str) {
 }
 
 impl StoreConnection for TextFile {
-    fn begin(&mut self) -> Result<(), ToolError> {
+    fn begin(&mut self) -> ToolResult<()> {
         Err(ToolError::from_message("the lease file of dhcp-ubench of 2012 has no transactions"))
     }
 
-    fn commit(&mut self) -> Result<(), ToolError> {
+    fn commit(&mut self) -> ToolResult<()> {
         self.begin()
     }
 
-    fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, ToolError> {
+    fn operate(&mut self, step: WorkloadStep, number: u32) -> ToolResult<bool> {
         let cltt_s = if step.is_search() { 0 } else { Clock::now().wall_s() };
         match step {
             WorkloadStep::Create => {

@@ -9,7 +9,7 @@ mod statement;
 
 use std::sync::{Arc, Barrier};
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use netio::Clock;
 
 use crate::flush::{CountedStorage, StoreWriteCounters};
@@ -26,34 +26,34 @@ use statement::{StatementArguments, StatementTemplate};
 /// complete.
 pub(crate) trait StoreConnection: Send {
     /// Begins a transaction on the connection.
-    fn begin(&mut self) -> Result<(), ToolError>;
+    fn begin(&mut self) -> ToolResult<()>;
 
     /// Commits the transaction of the connection.
-    fn commit(&mut self) -> Result<(), ToolError>;
+    fn commit(&mut self) -> ToolResult<()>;
 
     /// Executes the operation of `step` on record `number`; returns true if it found or changed
     /// anything.
-    fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, ToolError>;
+    fn operate(&mut self, step: WorkloadStep, number: u32) -> ToolResult<bool>;
 }
 
 /// Driver of a database's SQL, which [`DriverConnection`] uses.
 pub(crate) trait StatementDriver: Send {
     /// Executes an SQL statement without values.
-    fn run(&mut self, statement: &str) -> Result<(), ToolError>;
+    fn run(&mut self, statement: &str) -> ToolResult<()>;
 
     /// Executes an SQL statement that changes rows; returns the number of rows that it affected.
     fn change(
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, ToolError>;
+    ) -> ToolResult<u64>;
 
     /// Executes an SQL query; returns the number of rows that it found.
     fn find(
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, ToolError>;
+    ) -> ToolResult<u64>;
 }
 
 /// Connection to a database through SQL statements.
@@ -63,15 +63,15 @@ struct DriverConnection<D> {
 }
 
 impl<D: StatementDriver> StoreConnection for DriverConnection<D> {
-    fn begin(&mut self) -> Result<(), ToolError> {
+    fn begin(&mut self) -> ToolResult<()> {
         self.driver.run("BEGIN")
     }
 
-    fn commit(&mut self) -> Result<(), ToolError> {
+    fn commit(&mut self) -> ToolResult<()> {
         self.driver.run("COMMIT")
     }
 
-    fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, ToolError> {
+    fn operate(&mut self, step: WorkloadStep, number: u32) -> ToolResult<bool> {
         let values = statement::values(step, number, Clock::now().wall_s());
         let prepared = self.texts.statement(step);
         let rows = if step.is_search() {
@@ -96,9 +96,9 @@ pub(crate) fn open(
     subject: &BenchmarkSubject,
     environment: &SubjectEnvironment<'_>,
     counts: &Arc<StoreWriteCounters>,
-) -> Result<PlainStore, ToolError> {
+) -> ToolResult<PlainStore> {
     let is_compiled = subject.is_compiled.unwrap_or(false);
-    let connect = |is_first: bool| -> Result<Box<dyn StoreConnection>, ToolError> {
+    let connect = |is_first: bool| -> ToolResult<Box<dyn StoreConnection>> {
         let texts = statement::StepStatements::new(subject.backend, is_compiled);
         match (subject.backend, environment.server) {
             (SubjectBackend::Mysql, Some(server)) => {
@@ -139,7 +139,7 @@ impl PlainStore {
         step: WorkloadStep,
         numbers: &[u32],
         tally: &mut StepRunResult,
-    ) -> Result<(), ToolError> {
+    ) -> ToolResult<()> {
         let per_transaction = self.per_transaction as usize;
         let threads = self.connections.len();
         let transactions = if step.is_search() {
@@ -154,7 +154,7 @@ impl PlainStore {
         } else {
             let keeps_marks = tally.marks.is_some();
             let start = Barrier::new(threads);
-            let done: Vec<Result<StepRunResult, ToolError>> = std::thread::scope(|scope| {
+            let done: Vec<ToolResult<StepRunResult>> = std::thread::scope(|scope| {
                 let workers: Vec<_> = self
                     .connections
                     .iter_mut()
@@ -188,7 +188,7 @@ impl PlainStore {
     }
 
     /// Closes all connections of the store.
-    pub(crate) fn close(self) -> Result<(), ToolError> {
+    pub(crate) fn close(self) -> ToolResult<()> {
         drop(self.connections);
         Ok(())
     }
@@ -205,7 +205,7 @@ fn operate(
     numbers: &[u32],
     per_transaction: usize,
     tally: &mut StepRunResult,
-) -> Result<(), ToolError> {
+) -> ToolResult<()> {
     if per_transaction == 1 || step.is_search() {
         let mut begin_ns = Clock::mono_ns();
         for &number in numbers {
@@ -240,17 +240,17 @@ mod tests {
     struct Script(Vec<String>);
 
     impl StoreConnection for Script {
-        fn begin(&mut self) -> Result<(), ToolError> {
+        fn begin(&mut self) -> ToolResult<()> {
             self.0.push("begin".to_owned());
             Ok(())
         }
 
-        fn commit(&mut self) -> Result<(), ToolError> {
+        fn commit(&mut self) -> ToolResult<()> {
             self.0.push("commit".to_owned());
             Ok(())
         }
 
-        fn operate(&mut self, step: WorkloadStep, number: u32) -> Result<bool, ToolError> {
+        fn operate(&mut self, step: WorkloadStep, number: u32) -> ToolResult<bool> {
             self.0.push(format!("{} {number}", step.name()));
             Ok(number != 2)
         }

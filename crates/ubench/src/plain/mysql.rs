@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dhcp_store::sql::SqlSettings;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Params, Statement};
@@ -43,7 +43,7 @@ impl MysqlDriver {
         settings: &SqlSettings,
         subject: &BenchmarkSubject,
         is_first: bool,
-    ) -> Result<Self, ToolError> {
+    ) -> ToolResult<Self> {
         let tried = format!("open {settings}");
         let connection = Conn::new(options(settings)).map_err(failed(&tried))?;
         let mut mysql = Self { connection, statements: HashMap::new() };
@@ -55,7 +55,7 @@ impl MysqlDriver {
         Ok(mysql)
     }
 
-    fn compiled(&mut self, text: &str) -> Result<Statement, ToolError> {
+    fn compiled(&mut self, text: &str) -> ToolResult<Statement> {
         if let Some(statement) = self.statements.get(text) {
             return Ok(statement.clone());
         }
@@ -74,7 +74,7 @@ fn parameters(arguments: StatementArguments<'_>) -> Params {
 }
 
 impl StatementDriver for MysqlDriver {
-    fn run(&mut self, statement: &str) -> Result<(), ToolError> {
+    fn run(&mut self, statement: &str) -> ToolResult<()> {
         self.connection.query_drop(statement).map_err(failed(statement))
     }
 
@@ -82,7 +82,7 @@ impl StatementDriver for MysqlDriver {
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, ToolError> {
+    ) -> ToolResult<u64> {
         match &statement.compiled {
             Some(text) => {
                 let compiled = self.compiled(text)?;
@@ -98,7 +98,7 @@ impl StatementDriver for MysqlDriver {
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, ToolError> {
+    ) -> ToolResult<u64> {
         let rows: Vec<mysql::Row> = match &statement.compiled {
             Some(text) => {
                 let compiled = self.compiled(text)?;

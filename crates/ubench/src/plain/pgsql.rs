@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use dhcp_store::sql::SqlSettings;
 use tokio::runtime::Runtime;
 use tokio_postgres::types::{ToSql, Type};
@@ -29,7 +29,7 @@ fn failed(tried: &str) -> impl Fn(tokio_postgres::Error) -> ToolError + use<'_> 
 
 impl Pgsql {
     /// Connects to the PostgreSQL server of `settings`.
-    pub(crate) fn open(settings: &SqlSettings) -> Result<Self, ToolError> {
+    pub(crate) fn open(settings: &SqlSettings) -> ToolResult<Self> {
         let tried = format!("open {settings}");
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -57,7 +57,7 @@ impl Pgsql {
         settings: &SqlSettings,
         subject: &BenchmarkSubject,
         is_first: bool,
-    ) -> Result<Self, ToolError> {
+    ) -> ToolResult<Self> {
         let mut pgsql = Self::open(settings)?;
         let is_committed = if subject.mode == ChangeSafety::Async { "off" } else { "on" };
         pgsql.run(&format!("SET synchronous_commit = {is_committed}"))?;
@@ -69,7 +69,7 @@ impl Pgsql {
     }
 
     /// Returns the first value of the first row that `query` finds.
-    pub(crate) fn value(&mut self, query: &str) -> Result<Option<String>, ToolError> {
+    pub(crate) fn value(&mut self, query: &str) -> ToolResult<Option<String>> {
         let messages = self.runtime.block_on(self.client.simple_query(query));
         Ok(messages.map_err(failed(query))?.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0).map(ToOwned::to_owned),
@@ -77,11 +77,7 @@ impl Pgsql {
         }))
     }
 
-    fn compiled(
-        &mut self,
-        text: &str,
-        arguments: StatementArguments<'_>,
-    ) -> Result<Statement, ToolError> {
+    fn compiled(&mut self, text: &str, arguments: StatementArguments<'_>) -> ToolResult<Statement> {
         if let Some(statement) = self.statements.get(text) {
             return Ok(statement.clone());
         }
@@ -97,7 +93,7 @@ impl Pgsql {
     }
 
     /// Executes an SQL statement with its values written out, and returns the number of its rows.
-    fn plain(&self, text: &str, tried: &str) -> Result<u64, ToolError> {
+    fn plain(&self, text: &str, tried: &str) -> ToolResult<u64> {
         let messages = self.runtime.block_on(self.client.simple_query(text));
         let rows = messages.map_err(failed(tried))?.into_iter().find_map(|message| match message {
             SimpleQueryMessage::CommandComplete(rows) => Some(rows),
@@ -118,7 +114,7 @@ fn parameters(arguments: StatementArguments<'_>) -> Vec<&(dyn ToSql + Sync)> {
 }
 
 impl StatementDriver for Pgsql {
-    fn run(&mut self, statement: &str) -> Result<(), ToolError> {
+    fn run(&mut self, statement: &str) -> ToolResult<()> {
         self.runtime.block_on(self.client.batch_execute(statement)).map_err(failed(statement))
     }
 
@@ -126,7 +122,7 @@ impl StatementDriver for Pgsql {
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, ToolError> {
+    ) -> ToolResult<u64> {
         let tried = "change a row";
         let Some(text) = &statement.compiled else {
             return self.plain(&statement.written_out(arguments), tried);
@@ -141,7 +137,7 @@ impl StatementDriver for Pgsql {
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, ToolError> {
+    ) -> ToolResult<u64> {
         let tried = "look for a row";
         let Some(text) = &statement.compiled else {
             return self.plain(&statement.written_out(arguments), tried);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
@@ -27,7 +27,7 @@ impl SqliteDriver {
     pub(super) fn open(
         subject: &BenchmarkSubject,
         environment: &SubjectEnvironment<'_>,
-    ) -> Result<Self, ToolError> {
+    ) -> ToolResult<Self> {
         let path = match environment.file {
             Some(path) => path.to_owned(),
             None => environment.folder.join("ubench.sqlite"),
@@ -70,7 +70,7 @@ impl ToSql for StatementValue {
 }
 
 impl StatementDriver for SqliteDriver {
-    fn run(&mut self, statement: &str) -> Result<(), ToolError> {
+    fn run(&mut self, statement: &str) -> ToolResult<()> {
         self.connection.execute_batch(statement).map_err(failed(statement))?;
         self.is_in_transaction = statement == "BEGIN";
         self.flushed();
@@ -81,7 +81,7 @@ impl StatementDriver for SqliteDriver {
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, ToolError> {
+    ) -> ToolResult<u64> {
         let changed = match &statement.compiled {
             Some(text) => self
                 .connection
@@ -98,7 +98,7 @@ impl StatementDriver for SqliteDriver {
         &mut self,
         statement: &StatementTemplate,
         arguments: StatementArguments<'_>,
-    ) -> Result<u64, ToolError> {
+    ) -> ToolResult<u64> {
         let count = |rows: &mut rusqlite::Rows<'_>| {
             let mut count = 0;
             while let Some(row) = rows.next()? {

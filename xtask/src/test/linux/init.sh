@@ -1,6 +1,6 @@
 #!/bin/busybox sh
-# The first process of the virtual machine: takes commands, one on each line of the second serial port, and
-# answers each with what it printed and a last line `exit CODE`.
+# The first process of the virtual machine: takes commands, one on each line of its virtio port, and answers
+# each with what it printed and a last line `exit CODE`.
 /bin/busybox mkdir -p /proc /sys /dev /tmp /run /sbin /usr/bin /usr/sbin
 /bin/busybox --install /bin 2>/dev/null
 mount -t proc proc /proc
@@ -20,8 +20,9 @@ echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
 for address in 10.33.0.1 fd33::1; do
     /bin/ip neigh replace "$address" lladdr 02:67:77:33:00:01 dev eth0 nud permanent
 done
-stty -F /dev/ttyS1 raw -echo
-exec 3<>/dev/ttyS1
+# The kernel names the port a moment after it has loaded the module.
+until port=$(ls /dev/vport*p* 2>/dev/null); do sleep 0.1; done
+exec 3<>"$port"
 echo "ready $(uname -r)" >&3
 while read -r line <&3; do
     sh -c "$line" >/tmp/printed 2>&1 </dev/null

@@ -4,13 +4,14 @@ mod json;
 mod reading;
 mod report;
 
-use base::ToolError;
+use base::ToolResult;
+use netio::signal::Signals;
 
 use super::number_list::NumberList;
 use super::{ReportTimes, UptimeClock, head_line, parse_decimals, print_version};
 use crate::cpustat::{AVERAGE, ProcessorSelection};
 use crate::print;
-use crate::reading_timer::{ReadingTimer, install_signals};
+use crate::reading_timer::ReadingTimer;
 
 use self::json::MpstatDocument;
 use self::reading::MpstatReading;
@@ -67,11 +68,11 @@ struct MpstatSelection {
 
 impl MpstatArgs {
     /// Runs mpstat: prints its reports.
-    pub(super) fn run(&self) -> Result<(), ToolError> {
+    pub(super) fn run(&self) -> ToolResult<()> {
         if self.version {
             return print_version("mpstat");
         }
-        let signals = install_signals()?;
+        let signals = Signals::for_command()?;
         let clock = UptimeClock::start();
         let selection = self.selection(&MpstatReading::take(&clock))?;
         if self.times.interval.is_zero() {
@@ -98,7 +99,7 @@ impl MpstatArgs {
     }
 
     /// Returns the tables and lines that the command line selects among those of `reading`.
-    fn selection(&self, reading: &MpstatReading) -> Result<MpstatSelection, ToolError> {
+    fn selection(&self, reading: &MpstatReading) -> ToolResult<MpstatSelection> {
         let is_listed = |keyword: &str| {
             self.has_all || self.interrupts.iter().any(|word| word == keyword || word == "ALL")
         };
@@ -152,7 +153,7 @@ enum MpstatOutput {
 
 impl MpstatOutput {
     /// Prints the part of the output before the reports.
-    fn begin(args: &MpstatArgs, has_head_each_time: bool) -> Result<Self, ToolError> {
+    fn begin(args: &MpstatArgs, has_head_each_time: bool) -> ToolResult<Self> {
         if args.format.is_some() {
             let document = MpstatDocument::default();
             print(&MpstatDocument::begin())?;
@@ -163,7 +164,7 @@ impl MpstatOutput {
     }
 
     /// Prints the report of an interval that began at the time of day `began`.
-    fn show(&mut self, report: &MpstatReport, began: &str) -> Result<(), ToolError> {
+    fn show(&mut self, report: &MpstatReport, began: &str) -> ToolResult<()> {
         match self {
             Self::Text { decimals, has_head_each_time, is_first } => {
                 let head = (*has_head_each_time || *is_first).then_some(began);
@@ -175,7 +176,7 @@ impl MpstatOutput {
     }
 
     /// Prints the report of averages, which the JSON document does not have.
-    fn show_average(&mut self, mut report: MpstatReport) -> Result<(), ToolError> {
+    fn show_average(&mut self, mut report: MpstatReport) -> ToolResult<()> {
         AVERAGE.clone_into(&mut report.time);
         match self {
             Self::Text { .. } => self.show(&report, AVERAGE),
@@ -183,7 +184,7 @@ impl MpstatOutput {
         }
     }
 
-    fn end(self) -> Result<(), ToolError> {
+    fn end(self) -> ToolResult<()> {
         match self {
             Self::Text { .. } => Ok(()),
             Self::Json(_) => print(&MpstatDocument::end()),

@@ -6,14 +6,15 @@ mod task;
 
 use std::collections::BTreeMap;
 
-use base::ToolError;
+use base::{ToolError, ToolResult};
 use counters::{parse_memory, parse_page_kb};
+use netio::signal::Signals;
 use testbed::proc;
 
 use super::{ReportTimes, UptimeClock, head_line, parse_decimals, print_version, processor_count};
 use crate::cpustat::AVERAGE;
 use crate::print;
-use crate::reading_timer::{ReadingTimer, install_signals};
+use crate::reading_timer::ReadingTimer;
 
 use self::pattern::CommandPattern;
 use self::table::{TaskActivity, TaskTable};
@@ -92,11 +93,11 @@ fn parse_process(text: &str) -> Result<ProcessWord, String> {
 
 impl PidstatArgs {
     /// Runs pidstat: prints its reports.
-    pub(super) fn run(&self) -> Result<(), ToolError> {
+    pub(super) fn run(&self) -> ToolResult<()> {
         if self.version {
             return print_version("pidstat");
         }
-        let signals = install_signals()?;
+        let signals = Signals::for_command()?;
         let selection = self.selection();
         let clock = UptimeClock::start();
         let first = selection.take(&clock);

@@ -19,9 +19,7 @@ const CCID: u8 = 1;
 const SEND_NDP_COUNT: u8 = 7;
 
 /// Returns a connection on which the target waits for the answer to its Request, and that Request.
-fn await_request(
-    bench: &ConformanceContext,
-) -> Result<(TesterConnection<'_>, TargetPacket), CaseStopReason> {
+fn await_request(bench: &ConformanceContext) -> Judged<(TesterConnection<'_>, TargetPacket)> {
     bench.needs_echo()?;
     let mut control = TesterConnection::open(bench)?;
     let mut peer = TesterConnection::new(bench);
@@ -56,7 +54,7 @@ fn is_ack(answer: &TargetPacket) -> bool {
 fn part_open_with<'b>(
     bench: &'b ConformanceContext,
     more: &[u8],
-) -> Result<(TesterConnection<'b>, TargetPacket, TargetPacket), CaseStopReason> {
+) -> Judged<(TesterConnection<'b>, TargetPacket, TargetPacket)> {
     let (mut peer, request) = await_request(bench)?;
     respond(&mut peer, &request, more);
     let ack = peer.wait("an Ack for the Response", is_ack)?;
@@ -164,10 +162,7 @@ pub(super) fn cookies(bench: &ConformanceContext) -> Judged {
 
 /// Refuses the feature `feature`, of which the target's Request has a Change, with an empty
 /// Confirm.
-fn refuse<'b>(
-    bench: &'b ConformanceContext,
-    feature: u8,
-) -> Result<TesterConnection<'b>, CaseStopReason> {
+fn refuse<'b>(bench: &'b ConformanceContext, feature: u8) -> Judged<TesterConnection<'b>> {
     let (mut peer, request) = await_request(bench)?;
     let changes = request.changes();
     let Some((kind, ..)) = changes.iter().find(|(_, changed, _)| *changed == feature) else {

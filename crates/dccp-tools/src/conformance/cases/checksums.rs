@@ -117,10 +117,7 @@ fn over_ipv6(bench: &ConformanceContext) -> Judged {
 }
 
 /// Opens a connection whose target accepts packets with the checksum coverage `minimum`.
-fn covering<'b>(
-    bench: &'b ConformanceContext,
-    minimum: u8,
-) -> Result<TesterConnection<'b>, CaseStopReason> {
+fn covering<'b>(bench: &'b ConformanceContext, minimum: u8) -> Judged<TesterConnection<'b>> {
     let (kind, feature) = (FeatureOption::ChangeR, MINIMUM_COVERAGE);
     let change = FeatureChange { kind, feature, value: &[minimum] };
     let (peer, agreed) = TesterConnection::open_asking(bench, &VECTORS, change)?;
@@ -204,11 +201,8 @@ fn minimum_of_4(bench: &ConformanceContext) -> Judged {
 fn covers_enough(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
     let (kind, feature) = (FeatureOption::ChangeL, MINIMUM_COVERAGE);
-    let (mut peer, _) = TesterConnection::open_asking(
-        bench,
-        &VECTORS,
-        FeatureChange { kind, feature, value: &[4] },
-    )?;
+    let change = FeatureChange { kind, feature, value: &[4] };
+    let (mut peer, _) = TesterConnection::open_asking(bench, &VECTORS, change)?;
     peer.send_data(&[7; 40]);
     let answer = peer.wait("the echoed datagram", TargetPacket::has_data)?;
     let coverage = answer.header.coverage;
@@ -218,11 +212,8 @@ fn covers_enough(bench: &ConformanceContext) -> Judged {
 fn data_checksums(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
     let (kind, feature) = (FeatureOption::ChangeR, CHECK_DATA_CHECKSUM);
-    let (mut peer, agreed) = TesterConnection::open_asking(
-        bench,
-        &VECTORS,
-        FeatureChange { kind, feature, value: &[1] },
-    )?;
+    let change = FeatureChange { kind, feature, value: &[1] };
+    let (mut peer, agreed) = TesterConnection::open_asking(bench, &VECTORS, change)?;
     if agreed.first() != Some(&1) {
         return Err(CaseStopReason::not_applicable("the target does not check Data Checksums"));
     }

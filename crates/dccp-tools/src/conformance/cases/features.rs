@@ -135,11 +135,7 @@ const MOMENT: Duration = Duration::from_millis(100);
 const NO_CCID: u8 = 250;
 
 /// Returns the value of a packet's first Confirm of the feature `feature`.
-fn confirm(
-    answer: &TargetPacket,
-    kind: FeatureOption,
-    feature: u8,
-) -> Result<Vec<u8>, CaseStopReason> {
+fn confirm(answer: &TargetPacket, kind: FeatureOption, feature: u8) -> Judged<Vec<u8>> {
     let mut values = answer.features(kind, feature);
     if values.is_empty() {
         let expected = format!("{kind:?} of feature {feature}");
@@ -249,7 +245,7 @@ struct PendingChange<'b> {
 /// Opens a connection on which a Change of the target has no answer, without Ack Vectors: a target
 /// that sends with CCID 2 must request them. The last Change is the pending one, because the target
 /// only processes a Confirm that acknowledges it.
-fn pending(bench: &ConformanceContext) -> Result<PendingChange<'_>, CaseStopReason> {
+fn pending(bench: &ConformanceContext) -> Judged<PendingChange<'_>> {
     let mut peer = TesterConnection::new(bench);
     peer.is_agreeing = false;
     let response = peer.request(&[])?;

@@ -126,7 +126,7 @@ fn is_feedback(answer: &TargetPacket) -> bool {
 fn open(
     bench: &ConformanceContext,
     kind: FeatureOption,
-) -> Result<(TesterConnection<'_>, TargetPacket), CaseStopReason> {
+) -> Judged<(TesterConnection<'_>, TargetPacket)> {
     open_with(bench, kind, &change(kind, CCID, &[3]))
 }
 
@@ -134,7 +134,7 @@ fn open_with<'b>(
     bench: &'b ConformanceContext,
     kind: FeatureOption,
     changes: &[u8],
-) -> Result<(TesterConnection<'b>, TargetPacket), CaseStopReason> {
+) -> Judged<(TesterConnection<'b>, TargetPacket)> {
     let mut peer = TesterConnection::new(bench);
     let response = peer.request(&[&VECTORS, changes].concat())?;
     let agreed = response.features(confirm_of(kind), CCID);
@@ -147,7 +147,7 @@ fn open_with<'b>(
 
 /// Opens a connection on which the suite sends with CCID 3, and the target's receiver reports the
 /// Loss Event Rate option, too.
-fn sending(bench: &ConformanceContext) -> Result<TesterConnection<'_>, CaseStopReason> {
+fn sending(bench: &ConformanceContext) -> Judged<TesterConnection<'_>> {
     // This stops the case if the target does not accept CCID 3.
     open(bench, FeatureOption::ChangeL)?;
     let (kind, feature) = (FeatureOption::ChangeR, SEND_LOSS_EVENT_RATE);
@@ -174,10 +174,7 @@ fn count(peer: &mut TesterConnection<'_>, counter: u8) -> u64 {
 
 /// Sends data with a window counter that makes the target send feedback, and waits for the
 /// feedback.
-fn send_for_feedback(
-    peer: &mut TesterConnection<'_>,
-    counter: u8,
-) -> Result<TargetPacket, CaseStopReason> {
+fn send_for_feedback(peer: &mut TesterConnection<'_>, counter: u8) -> Judged<TargetPacket> {
     let number = count(peer, counter);
     peer.wait("feedback after four steps of CCVal", |answer| {
         is_feedback(answer) && answer.reaches(number)
@@ -253,7 +250,7 @@ fn when_feedback(bench: &ConformanceContext) -> Judged {
 }
 
 /// Returns the count of loss intervals in a feedback packet.
-fn intervals(answer: &TargetPacket) -> Result<usize, CaseStopReason> {
+fn intervals(answer: &TargetPacket) -> Judged<usize> {
     let Some(value) = answer.option(number::LOSS_INTERVALS) else {
         return Err(CaseStopReason::not_applicable(
             "the target sends no Loss Intervals, which TFRC-01 requires",

@@ -122,7 +122,7 @@ const SEQUENCE_WINDOW: u8 = 3;
 const SEND_NDP_COUNT: u8 = 7;
 
 /// Opens a connection whose windows have moved past its first sequence number.
-fn settled(bench: &ConformanceContext) -> Result<TesterConnection<'_>, CaseStopReason> {
+fn settled(bench: &ConformanceContext) -> Judged<TesterConnection<'_>> {
     let mut peer = TesterConnection::open(bench)?;
     peer.sent = peer.sent.plus(ABOVE - 10);
     peer.barrier()?;
@@ -135,7 +135,7 @@ fn answers_at(
     peer: &mut TesterConnection<'_>,
     draft: &UnsentPacket,
     is_valid: bool,
-) -> Result<Vec<TargetPacket>, CaseStopReason> {
+) -> Judged<Vec<TargetPacket>> {
     if !is_valid {
         // A target that limits its Syncs may count from the beginning of a connection.
         peer.collect(SYNC_PERIOD)?;
@@ -459,11 +459,8 @@ fn wider_window(bench: &ConformanceContext) -> Judged {
 fn ndp_count(bench: &ConformanceContext) -> Judged {
     bench.needs_echo()?;
     let (kind, feature) = (FeatureOption::ChangeR, SEND_NDP_COUNT);
-    let (mut peer, agreed) = TesterConnection::open_asking(
-        bench,
-        &VECTORS,
-        FeatureChange { kind, feature, value: &[1] },
-    )?;
+    let change = FeatureChange { kind, feature, value: &[1] };
+    let (mut peer, agreed) = TesterConnection::open_asking(bench, &VECTORS, change)?;
     if agreed.first() != Some(&1) {
         return Err(CaseStopReason::not_applicable("the target does not send NDP Counts"));
     }

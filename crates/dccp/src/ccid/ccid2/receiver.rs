@@ -23,7 +23,6 @@ pub struct Ccid2Receiver {
 
 impl Ccid2Receiver {
     /// Returns a receiver that acknowledges one of `ratio` data packets; 0 counts as 1.
-    #[must_use]
     pub const fn new(ratio: u16) -> Self {
         Self { ratio, unacknowledged: 0, due_ns: None, hurried_ns: None, rtt_ns: RTT_DEFAULT_NS }
     }

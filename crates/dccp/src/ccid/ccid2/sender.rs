@@ -56,7 +56,6 @@ struct ReverseWindow {
 impl Ccid2Sender {
     /// Returns a CCID 2 sender whose packets have at most `segment_bytes` bytes of data and whose
     /// sequence numbers begin with `first`. The initial window is that of RFC 3390 in packets.
-    #[must_use]
     pub fn new(first: SequenceNumber, segment_bytes: usize) -> Self {
         let initial_cwnd = (4_380 / segment_bytes.max(1)).clamp(2, 4) as u32;
         Self {

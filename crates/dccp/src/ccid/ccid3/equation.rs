@@ -3,21 +3,18 @@
 
 /// Returns the denominator f(p) of the throughput equation for the loss event rate `p`: a sender's
 /// packets per round trip are 1 / f(p). Returns 0 without losses.
-#[must_use]
 pub fn f(p: f64) -> f64 {
     (2.0 * p / 3.0).sqrt() + 12.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p)
 }
 
 /// Returns the rate in bytes per second that TCP would reach with packets of `segment_bytes`, a
 /// round-trip time of `rtt_s` and a loss event rate of `p` (above 0).
-#[must_use]
 pub fn rate(segment_bytes: f64, rtt_s: f64, p: f64) -> f64 {
     segment_bytes / (rtt_s * f(p))
 }
 
 /// Returns the loss event rate at which the throughput equation gives `rate` bytes per second, at
 /// most 1.
-#[must_use]
 pub fn loss_event_rate(segment_bytes: f64, rtt_s: f64, rate: f64) -> f64 {
     let target = segment_bytes / (rtt_s * rate);
     if f(1.0) <= target {

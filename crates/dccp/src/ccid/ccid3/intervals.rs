@@ -20,7 +20,6 @@ const LENGTH_MAX: u64 = (1 << 24) - 1;
 
 /// Returns the mean of loss intervals in packets, the open one first, without discounting. Returns
 /// `None` without a closed interval.
-#[must_use]
 pub fn mean_interval(lengths: &[f64]) -> Option<f64> {
     let (_, mean) = totals(lengths, &[1.0; INTERVALS_MAX], 1.0)?;
     Some(mean)
@@ -70,7 +69,6 @@ pub struct IntervalHistory {
 
 impl IntervalHistory {
     /// Returns a history of loss intervals that begins with the packet `first`, before any loss.
-    #[must_use]
     pub fn new(first: SequenceNumber) -> Self {
         let interval =
             LossInterval { first, loss_len: 0, non_data: 0, synthetic: None, discount: 1.0 };
@@ -78,7 +76,6 @@ impl IntervalHistory {
     }
 
     /// Returns true if the receiver has seen a loss event.
-    #[must_use]
     pub fn has_loss(&self) -> bool {
         self.intervals.len() > 1
     }
@@ -124,7 +121,6 @@ impl IntervalHistory {
     }
 
     /// Returns the loss event rate of the history; 0 before the first loss.
-    #[must_use]
     pub fn loss_event_rate(&self) -> f64 {
         let (lengths, discounts) = self.columns();
         let mean = totals(&lengths[..self.intervals.len()], &discounts, self.discount());
@@ -207,7 +203,6 @@ pub struct LossIntervalEntry {
 /// Returns the intervals of a Loss Intervals option, newest first; `None` when its length is
 /// impossible. Returns the first byte, too: how many packets before the acknowledged one the
 /// intervals end.
-#[must_use]
 pub fn read_intervals(
     value: &[u8],
 ) -> Option<(u8, impl Iterator<Item = LossIntervalEntry> + Clone + '_)> {

@@ -40,7 +40,6 @@ pub struct Ccid3Receiver {
 impl Ccid3Receiver {
     /// Returns a CCID 3 receiver of packets from the number `first` on. `tells_loss_event_rate`
     /// adds the Loss Event Rate option to each feedback (feature 192).
-    #[must_use]
     pub fn new(first: SequenceNumber, tells_loss_event_rate: bool) -> Self {
         Self {
             reports_loss_event_rate: tells_loss_event_rate,
@@ -62,7 +61,6 @@ impl Ccid3Receiver {
     }
 
     /// Returns the loss event rate that the receiver has measured, 0 to 1.
-    #[must_use]
     pub fn loss_event_rate(&self) -> f64 {
         self.intervals.loss_event_rate()
     }

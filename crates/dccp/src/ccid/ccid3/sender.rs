@@ -25,7 +25,6 @@ const GRANULARITY_NS: u64 = 100_000;
 const SENT_MAX: usize = 1 << 16;
 
 /// Returns the initial window of a CCID 3 sender in bytes (RFC 5348 §4.2).
-#[must_use]
 pub fn initial_window_bytes(segment_bytes: f64) -> f64 {
     (4.0 * segment_bytes).min((2.0 * segment_bytes).max(4_380.0))
 }
@@ -79,7 +78,6 @@ pub struct Ccid3Sender {
 
 impl Ccid3Sender {
     /// Returns a CCID 3 sender of packets with about `segment_bytes` bytes of data.
-    #[must_use]
     pub fn new(segment_bytes: usize) -> Self {
         let segment_bytes = segment_bytes.max(1) as f64;
         Self {

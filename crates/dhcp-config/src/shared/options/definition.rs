@@ -148,13 +148,13 @@ impl StandardSpace {
 
 #[cfg(test)]
 mod tests {
+    use base::{V4, V6};
+
     use super::StandardSpace;
     use crate::shared::family::ConfigFamily;
-    use crate::v4::Dhcp4Family;
-    use crate::v6::Dhcp6Family;
 
     fn spaces() -> impl Iterator<Item = &'static StandardSpace> {
-        Dhcp4Family::SPACES.iter().chain(Dhcp6Family::SPACES)
+        V4::SPACES.iter().chain(V6::SPACES)
     }
 
     #[test]

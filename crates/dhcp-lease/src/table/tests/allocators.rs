@@ -10,7 +10,7 @@ use super::audit::audit;
 use super::{START, candidate, commit, for_both_families, lease_for, slot};
 use crate::Allocator;
 use crate::contract::Action;
-use crate::pool::PoolSet;
+use crate::pool::{PoolSet, PoolSpec};
 use crate::sample::SampleFamily;
 
 for_both_families! {
@@ -25,8 +25,8 @@ for_both_families! {
 
 const FIRST: u32 = 0x0a00_0030;
 
-fn pool<F: SampleFamily>(count: u32, allocator: Allocator) -> F::Spec {
-    F::allocated_by(F::pool(FIRST, FIRST + count - 1), allocator)
+fn pool<F: SampleFamily>(count: u32, allocator: Allocator) -> PoolSpec<F> {
+    PoolSpec { allocator, ..F::pool(FIRST, FIRST + count - 1) }
 }
 
 /// Leases the next address to `who` and returns its number.

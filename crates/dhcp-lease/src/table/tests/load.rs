@@ -8,8 +8,10 @@ use super::super::{LeaseTable, Usage};
 use super::audit::audit;
 use super::{SETTLED, START, change, commit, for_both_families, lease_for, slot};
 use crate::contract::{Action, SlotOccupancy};
+use crate::identity::{ClientId, ClientKey};
 use crate::lease::LeaseState;
 use crate::sample::{SampleFamily, SampleLease};
+use crate::v6::{LeaseClient, V6};
 
 for_both_families! {
     leases_loaded_by_several_threads_are_listed_as_they_were,
@@ -165,4 +167,34 @@ fn a_client_is_found_among_many_by_looking_at_its_own_slots<F: SampleFamily>() {
         table.load(F::lease(&assigned(number, 1_000 + number)));
     }
     assert_eq!(client_addresses(8).0, (45..70).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_duid_alone_leads_to_all_leases_where_it_is_indexed() {
+    const MANY: u32 = 5_000;
+    let duid_of = |client: u32| ClientId::new(&[&[0, 3, 0, 1], &client.to_be_bytes()[..]].concat());
+    for is_indexed in [false, true] {
+        let mut table = LeaseTable::<V6>::new(1);
+        if is_indexed {
+            table = table.with_whole_clients_indexed();
+        }
+        table.configure(&[V6::pool(0, MANY - 1)], &[]);
+        let load = |number, client| {
+            let mut lease = V6::lease(&lease(number, client));
+            lease.state = LeaseState::Assigned;
+            // Three associations of one client.
+            lease.client = LeaseClient { duid: duid_of(client), iaid: number };
+            table.load(lease);
+        };
+        (0..MANY).for_each(|number| load(number, if number < 3 { 7 } else { 1_000 + number }));
+        let duid = duid_of(7);
+        let find = || {
+            let (leases, looked_at) = table.search(ClientKey::Identifier(duid.octets()));
+            (leases.len(), looked_at == leases.len())
+        };
+        assert_eq!(find(), (3, is_indexed));
+        load(1, 1_001);
+        assert_eq!(find(), (2, is_indexed));
+        audit(&table, &BTreeSet::new());
+    }
 }

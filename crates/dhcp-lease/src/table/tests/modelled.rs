@@ -58,7 +58,12 @@ impl Modelled for V4 {
     fn identity<'a>(who: Self::Who) -> Identity<'a> {
         let hardware = HardwareAddress::new(1, &[2, 0, 0, 0, 0, who.hardware]);
         let client_id = who.client_id.map(|number| &OCTETS[usize::from(number)][..]);
-        Identity { hardware, client_id, match_client_id: who.match_client_id }
+        Identity {
+            hardware,
+            client_id,
+            match_client_id: who.match_client_id,
+            hardware_only_subnets: &[],
+        }
     }
 
     fn lease_of(who: Self::Who, sample: &SampleLease<'_>) -> v4::Lease {

@@ -50,10 +50,8 @@ fn any_pool(random: &mut Random) -> PoolSpec {
     let last = if kind == ResourceKind::Address { last.min(first + 200) } else { last };
     let allocators = [Allocator::Iterative, Allocator::Random, Allocator::FreeLeaseQueue];
     PoolSpec {
-        kind,
-        len,
-        first: first.into(),
-        last: Resource::prefix(last.into(), len).address,
+        first: Resource { kind, len, address: first.into() },
+        last: Resource { kind, len, address: Resource::prefix(last.into(), len).address },
         allocator: allocators[random.below(3) as usize],
         ..V6::pool(0, 0)
     }
@@ -209,9 +207,9 @@ impl OverlapFixture {
     fn has_free(&self, pool: &PoolSpec) -> bool {
         let in_use = self.in_use();
         let in_use: Vec<_> = in_use.iter().chain(&self.reserved).copied().collect();
-        let (first, last) = pool.bounds();
+        let PoolSpec { first, last, .. } = pool;
         (first.number()..=last.number()).any(|number| {
-            let resource = Resource::from_number(pool.kind, pool.len, number);
+            let resource = Resource::from_number(pool.first.kind, pool.first.len, number);
             !in_use.iter().any(|&other| other == resource || other.overlaps(resource))
         })
     }
@@ -221,7 +219,7 @@ impl OverlapFixture {
         self.table.sweep(self.now, 0, 10_000);
         let specs = self.pools.specs().to_vec();
         for (at, spec) in specs.iter().enumerate() {
-            let identity = self.identity(spec.kind);
+            let identity = self.identity(spec.first.kind);
             let has_free = self.has_free(spec);
             let facts = self.fetch(identity, None, &[PoolIndex(at as u32)]);
             let free = facts.candidate.filter(|slot| slot.occupancy == SlotOccupancy::Free);

@@ -20,7 +20,7 @@ const STEPS_MAX: u64 = 3 * (2 * LOOKS + LOOKS / 2);
 /// Returns the numbers of the next `count` addresses of the first pool, none of which comes twice
 /// or takes long.
 fn leased(table: &LeaseTable, pools: &PoolSet, count: usize) -> Vec<u128> {
-    let first = pools.specs()[0].bounds().0.number();
+    let first = pools.specs()[0].first.number();
     let mut leased = Vec::new();
     for who in 0..count {
         steps::take();

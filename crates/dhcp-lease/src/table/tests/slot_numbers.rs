@@ -26,9 +26,9 @@ pub(super) fn pool(kind: ResourceKind, len: u8, first: u128, last: u128) -> Pool
         _ => 0,
     };
     let base = (PREFIX >> (128 - len)) + apart;
-    let first = Resource::from_number(kind, len, base + first).address;
-    let last = Resource::from_number(kind, len, base + last).address;
-    PoolSpec { kind, len, first, last, ..V6::pool(0, 0) }
+    let first = Resource::from_number(kind, len, base + first);
+    let last = Resource::from_number(kind, len, base + last);
+    PoolSpec { first, last, ..V6::pool(0, 0) }
 }
 
 pub(super) fn huge() -> PoolSpec {
@@ -36,8 +36,8 @@ pub(super) fn huge() -> PoolSpec {
 }
 
 pub(super) fn resource(spec: &PoolSpec, offset: u128) -> Resource {
-    let (first, _) = spec.bounds();
-    Resource::from_number(spec.kind, spec.len, first.number() + offset)
+    let first = spec.first;
+    Resource::from_number(first.kind, first.len, first.number() + offset)
 }
 
 pub(super) fn candidate(
@@ -46,7 +46,7 @@ pub(super) fn candidate(
     pool: u32,
     who: u32,
 ) -> Option<SlotView> {
-    let kind = pools.specs()[pool as usize].kind;
+    let kind = pools.specs()[pool as usize].first.kind;
     let mut facts = Facts::default();
     let keys = FetchKeys {
         identity: IaIdentity { kind, ..V6::client(who) },
@@ -117,7 +117,7 @@ fn every_resource_is_given_once_whatever_was_there_before() {
             }
         }
         let pooled = specs.iter().flat_map(|spec| {
-            let (first, last) = spec.bounds();
+            let PoolSpec { first, last, .. } = spec;
             (0..=last.number() - first.number()).map(|offset| resource(spec, offset))
         });
         let expected: BTreeSet<_> = pooled.filter(|at| !leased.contains(at)).collect();
@@ -226,13 +226,13 @@ fn a_pool_within_a_huge_one_has_slot_numbers_of_its_own() {
 #[test]
 fn the_whole_space_and_its_last_address_are_pools_too() {
     let table = LeaseTable::new(5);
-    let all =
-        PoolSpec { first: Ipv6Addr::UNSPECIFIED, last: Ipv6Addr::from_bits(u128::MAX), ..huge() };
+    let address = |bits| Resource::address(Ipv6Addr::from_bits(bits));
+    let all = PoolSpec { first: address(0), last: address(u128::MAX), ..huge() };
     let last = PoolSpec { first: all.last, ..all };
     let pools = table.configure(&[all, last], &[]);
     let from_all = candidate(&table, &pools, 0, 1).unwrap();
     assert_eq!(from_all.address, Resource::address(Ipv6Addr::UNSPECIFIED));
-    assert!(slot(&table, &pools, Resource::address(last.last)).is_some());
+    assert!(slot(&table, &pools, last.last).is_some());
 }
 
 #[test]

@@ -7,9 +7,8 @@ use load::{ExchangeClass, ExchangeLedger, LATENCY_LIMIT_NS, LedgerParts};
 use netio::send::SendCounts;
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{ReplyFault, ServerRefusal};
 use crate::leases::LeasedResource;
-use crate::perfdhcp::account::{ExchangeAccount, RunningMoments};
+use crate::perfdhcp::account::ExchangeAccount;
 use crate::perfdhcp::dialect::ExchangeKind;
 use crate::perfdhcp::drive::{PerfdhcpLoopResult, SendingEndReason};
 use crate::perfdhcp::outcome::GeneratorOutcome;
@@ -45,8 +44,10 @@ impl CarriedHistogram {
     }
 }
 
+/// Requests of one kind by their end, and their latencies, in the form in which a generator sends
+/// them.
 #[derive(Debug, Serialize, Deserialize)]
-struct CarriedAccount {
+struct CarriedLedger {
     due: u64,
     sent: u64,
     ended: [u64; ExchangeClass::ALL.len()],
@@ -56,21 +57,22 @@ struct CarriedAccount {
     behind: u64,
     late_sends: u64,
     late_send_max_ns: u64,
-    refusals: [u64; ServerRefusal::ALL.len()],
-    faults: [u64; ReplyFault::ALL.len()],
-    duplicates: u64,
-    unmatched: u64,
-    malformed: u64,
-    resent: u64,
-    without_lease: u64,
-    overdue: u64,
-    delay: RunningMoments,
+}
+
+/// Account of one kind of exchange in the form in which a generator sends it.
+#[derive(Debug, Serialize, Deserialize)]
+struct CarriedAccount {
+    #[serde(flatten)]
+    ledger: CarriedLedger,
+    /// Counts of the account; its own ledger is not sent.
+    #[serde(flatten)]
+    counts: ExchangeAccount,
 }
 
 impl CarriedAccount {
     fn from_account(account: &ExchangeAccount) -> Self {
         let ledger = &account.ledger;
-        Self {
+        let carried = CarriedLedger {
             due: ledger.due(),
             sent: ledger.sent(),
             ended: ExchangeClass::ALL.map(|class| ledger.count(class)),
@@ -80,42 +82,24 @@ impl CarriedAccount {
             behind: ledger.queued_too_long(),
             late_sends: ledger.late_sends(),
             late_send_max_ns: ledger.late_send_max_ns(),
-            refusals: account.refusals,
-            faults: account.faults,
-            duplicates: account.duplicates,
-            unmatched: account.unmatched,
-            malformed: account.malformed,
-            resent: account.resent,
-            without_lease: account.without_lease,
-            overdue: account.overdue,
-            delay: account.delay,
-        }
+        };
+        Self { ledger: carried, counts: account.clone() }
     }
 
     fn restored(self) -> Option<ExchangeAccount> {
+        let ledger = self.ledger;
         let ledger = ExchangeLedger::from_parts(LedgerParts {
-            due: self.due,
-            sent: self.sent,
-            ended: self.ended,
-            latency_due: self.latency_due.restored()?,
-            latency_sent: self.latency_sent.restored()?,
-            last_sent_ns: self.left_ns,
-            queued_too_long: self.behind,
-            late_sends: self.late_sends,
-            late_send_max_ns: self.late_send_max_ns,
+            due: ledger.due,
+            sent: ledger.sent,
+            ended: ledger.ended,
+            latency_due: ledger.latency_due.restored()?,
+            latency_sent: ledger.latency_sent.restored()?,
+            last_sent_ns: ledger.left_ns,
+            queued_too_long: ledger.behind,
+            late_sends: ledger.late_sends,
+            late_send_max_ns: ledger.late_send_max_ns,
         })?;
-        Some(ExchangeAccount {
-            ledger,
-            refusals: self.refusals,
-            faults: self.faults,
-            duplicates: self.duplicates,
-            unmatched: self.unmatched,
-            malformed: self.malformed,
-            resent: self.resent,
-            without_lease: self.without_lease,
-            overdue: self.overdue,
-            delay: self.delay,
-        })
+        Some(ExchangeAccount { ledger, ..self.counts })
     }
 }
 

@@ -9,7 +9,7 @@ use base::Offset;
 use base::time::{NS_PER_MS, NS_PER_S};
 use load::{LoadRate, LoadShape};
 use netio::signal::Signals;
-use netio::{Clock, NetError, stdout};
+use netio::{Clock, stdout};
 
 use super::carried::CarriedOutcome;
 use super::generator::GeneratorResult;
@@ -25,7 +25,7 @@ use crate::perfdhcp::drive::SendingEndReason;
 use crate::perfdhcp::family_setup::{self, FamilyOperation, FamilySetup};
 use crate::perfdhcp::outcome::GeneratorOutcome;
 use crate::perfdhcp::output_files::OutputFiles;
-use crate::perfdhcp::plan::{self, PerfdhcpFailure};
+use crate::perfdhcp::plan::{self, PerfdhcpResult};
 use crate::perfdhcp::report::{PerfdhcpReport, kinds};
 use crate::perfdhcp::run_addresses;
 use crate::perfdhcp::text;
@@ -36,7 +36,7 @@ const SILENCE_NS: u64 = 30 * NS_PER_S;
 const STOP_NS: u64 = 10 * NS_PER_S;
 
 /// Runs the load with the generators that `args` name, and returns the exit code.
-pub(crate) fn run(args: &PerfdhcpArgs, words: &[String]) -> Result<ExitCode, PerfdhcpFailure> {
+pub(crate) fn run(args: &PerfdhcpArgs, words: &[String]) -> PerfdhcpResult<ExitCode> {
     let own = if args.is_v6() {
         IpAddr::from(Ipv6Addr::UNSPECIFIED)
     } else {
@@ -53,7 +53,7 @@ struct Coordinator<'a> {
 impl FamilyOperation for Coordinator<'_> {
     type Played = ExitCode;
 
-    fn run<D: Dialect>(self, setup: FamilySetup<D>) -> Result<ExitCode, PerfdhcpFailure> {
+    fn run<D: Dialect>(self, setup: FamilySetup<D>) -> PerfdhcpResult<ExitCode> {
         let Self { args, words } = self;
         // The coordinator checks everything that it can check itself before it connects to any
         // other machine.
@@ -61,7 +61,7 @@ impl FamilyOperation for Coordinator<'_> {
         plan::rules(args, shape.as_ref(), seed, 1, D::NUMBER_BITS)?;
         run_addresses::server(args)?;
         let files = OutputFiles::open(args)?;
-        let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
+        let signals = Signals::for_command()?;
         let group = GeneratorGroup::start(args, signals.stop())?;
         let locals = group.prepare(args, words, seed)?;
         if args.is_text() {
@@ -127,7 +127,7 @@ fn put_together<D: Dialect>(
 fn listen<R: LeasedResource>(
     group: &GeneratorGroup<'_>,
     args: &PerfdhcpArgs,
-) -> Result<Vec<TimedOutcome<R>>, PerfdhcpFailure> {
+) -> PerfdhcpResult<Vec<TimedOutcome<R>>> {
     let mut watch = GeneratorSupervision::new(group, args);
     let mut results: Vec<Option<TimedOutcome<R>>> = Vec::new();
     results.resize_with(group.links.len(), || None);
@@ -172,7 +172,7 @@ fn no_leases<R: LeasedResource>() -> [LeaseLog<R>; 2] {
 fn restored<R: LeasedResource>(
     link: &RemoteGenerator,
     carried: CarriedOutcome,
-) -> Result<(GeneratorOutcome<R>, i64), PerfdhcpFailure> {
+) -> PerfdhcpResult<(GeneratorOutcome<R>, i64)> {
     let notice_ns = carried.notice_ns;
     let outcome = carried.restored();
     outcome
@@ -209,7 +209,7 @@ impl<'a, 'b> GeneratorSupervision<'a, 'b> {
 
     /// Returns the next event of a generator, if one comes within 50 ms. Orders the generators to
     /// stop after a signal, and fails when a generator is silent for too long.
-    fn next(&mut self) -> Result<Option<(usize, GeneratorEvent)>, PerfdhcpFailure> {
+    fn next(&mut self) -> PerfdhcpResult<Option<(usize, GeneratorEvent)>> {
         let now_ns = Clock::mono_ns();
         if self.stopping_until_ns.is_none() && self.group.stop.load(Ordering::Relaxed) {
             self.stopping_until_ns = Some(now_ns + STOP_NS);
@@ -238,28 +238,24 @@ impl<'a, 'b> GeneratorSupervision<'a, 'b> {
         index: usize,
         second: u64,
         standing: &text::Standing,
-    ) -> Result<(), PerfdhcpFailure> {
+    ) -> PerfdhcpResult<()> {
         self.last_second[index] = second;
         self.standings.record_report(second, standing);
         self.print()
     }
 
-    fn ended(&mut self, index: usize, standing: &text::Standing) -> Result<(), PerfdhcpFailure> {
+    fn ended(&mut self, index: usize, standing: &text::Standing) -> PerfdhcpResult<()> {
         self.heard_ns[index] = None;
         self.standings.record_end(self.last_second[index], standing);
         self.print()
     }
 
     /// Prints the periodic reports for seconds that all generators have reported.
-    fn print(&mut self) -> Result<(), PerfdhcpFailure> {
+    fn print(&mut self) -> PerfdhcpResult<()> {
         while let Some((second, standing)) = self.standings.take() {
             let is_due = self.args.report_s.is_some_and(|s| second.is_multiple_of(s.into()));
             if is_due && self.args.is_text() {
-                stdout::print_line(&text::periodic(self.args, &standing)).map_err(|error| {
-                    PerfdhcpFailure::Environment(format!(
-                        "cannot write to standard output: {error}"
-                    ))
-                })?;
+                stdout::print_line(&text::periodic(self.args, &standing))?;
             }
         }
         Ok(())

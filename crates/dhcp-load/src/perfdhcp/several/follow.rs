@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use base::time::NS_PER_S;
 use clap::Parser;
+use netio::Clock;
 use netio::signal::Signals;
-use netio::{Clock, NetError};
 
 use super::carried::CarriedOutcome;
 use super::message::{GeneratorAnswer, GeneratorOrder, Prepare, hello, line};
@@ -21,7 +21,7 @@ use crate::perfdhcp::drive::PerfdhcpRun;
 use crate::perfdhcp::family_setup::{self, FamilyOperation, FamilySetup, RequestTiming};
 use crate::perfdhcp::files::NamedFileSource;
 use crate::perfdhcp::outcome::GeneratorOutcome;
-use crate::perfdhcp::plan::{self, PerfdhcpFailure};
+use crate::perfdhcp::plan::{self, PerfdhcpFailure, PerfdhcpResult};
 use crate::perfdhcp::report::kinds;
 use crate::perfdhcp::run_addresses::RunAddresses;
 use crate::perfdhcp::traffic::RequestTraffic;
@@ -33,8 +33,8 @@ type Read = (GeneratorOrder, u64);
 
 /// Runs as a generator that follows a coordinator until there are no more orders, and returns the
 /// exit code.
-pub(crate) fn run() -> Result<ExitCode, PerfdhcpFailure> {
-    let signals = Signals::install().map_err(NetError::on("install", "signal handlers"))?;
+pub(crate) fn run() -> PerfdhcpResult<ExitCode> {
+    let signals = Signals::for_command()?;
     let orders = listen(signals.stop());
     send_answer(&hello())?;
     let prepare = loop {
@@ -84,7 +84,7 @@ fn read(orders: &Sender<Read>, stop: &AtomicBool) {
     }
 }
 
-fn send_answer(answer: &GeneratorAnswer) -> Result<(), PerfdhcpFailure> {
+fn send_answer(answer: &GeneratorAnswer) -> PerfdhcpResult<()> {
     write_answer(answer).map_err(|error| {
         PerfdhcpFailure::Environment(format!("cannot answer the coordinator: {error}"))
     })
@@ -98,7 +98,7 @@ fn write_answer(answer: &GeneratorAnswer) -> io::Result<()> {
 
 /// Returns the next order other than a request for the time, which it answers; `None` when there
 /// are no more, or at an order to stop.
-fn await_order(orders: &Receiver<Read>) -> Result<Option<Read>, PerfdhcpFailure> {
+fn await_order(orders: &Receiver<Read>) -> PerfdhcpResult<Option<Read>> {
     for (order, received_ns) in orders {
         match order {
             GeneratorOrder::Ping(number) => {
@@ -116,7 +116,7 @@ fn await_order(orders: &Receiver<Read>) -> Result<Option<Read>, PerfdhcpFailure>
 }
 
 /// Converts the coordinator's command line into the arguments of this generator.
-fn prepared(prepare: Prepare) -> Result<PerfdhcpArgs, PerfdhcpFailure> {
+fn prepared(prepare: Prepare) -> PerfdhcpResult<PerfdhcpArgs> {
     let Prepare { words, files, part, seed, local } = prepare;
     let words = std::iter::once("perfdhcp".into()).chain(words.into_iter().map(OsString::from));
     let args = PerfdhcpArgs::try_parse_from(words).map_err(|error| {
@@ -151,7 +151,7 @@ struct OrderedRun<'a> {
 impl FamilyOperation for OrderedRun<'_> {
     type Played = ();
 
-    fn run<D: Dialect>(self, setup: FamilySetup<D>) -> Result<(), PerfdhcpFailure> {
+    fn run<D: Dialect>(self, setup: FamilySetup<D>) -> PerfdhcpResult<()> {
         let wire = self.addresses.open(self.args, setup.dialect.message_bytes_max())?;
         let seed = self.args.seed;
         let shape = plan::shape(self.args)?;
@@ -172,7 +172,7 @@ impl FamilyOperation for OrderedRun<'_> {
 impl OrderedRun<'_> {
     /// Returns the time at which to begin, and the time at which the order to begin was read;
     /// `None` when there are no more orders.
-    fn await_start(&self) -> Result<Option<(u64, u64)>, PerfdhcpFailure> {
+    fn await_start(&self) -> PerfdhcpResult<Option<(u64, u64)>> {
         match await_order(self.orders)? {
             Some((GeneratorOrder::Go { start_ns }, read_ns)) => Ok(Some((start_ns, read_ns))),
             Some(_) => {
@@ -182,11 +182,7 @@ impl OrderedRun<'_> {
         }
     }
 
-    fn measure<D: Dialect>(
-        &self,
-        mut run: PerfdhcpRun<D>,
-        notice_ns: i64,
-    ) -> Result<(), PerfdhcpFailure> {
+    fn measure<D: Dialect>(&self, mut run: PerfdhcpRun<D>, notice_ns: i64) -> PerfdhcpResult<()> {
         run.report_ns = Some(NS_PER_S);
         let kinds = kinds(self.args);
         let mut second = 0;

@@ -14,7 +14,7 @@ use super::remote_generator::{GeneratorEvent, RemoteGenerator};
 use crate::perfdhcp::args::PerfdhcpArgs;
 use crate::perfdhcp::files;
 use crate::perfdhcp::part::GeneratorPart;
-use crate::perfdhcp::plan::PerfdhcpFailure;
+use crate::perfdhcp::plan::{PerfdhcpFailure, PerfdhcpResult};
 
 /// Longest time for SSH to connect and the generator to start on the other machine, in nanoseconds.
 const HELLO_NS: u64 = 300 * NS_PER_S;
@@ -39,10 +39,7 @@ pub(crate) struct GeneratorGroup<'a> {
 
 impl<'a> GeneratorGroup<'a> {
     /// Starts all generators of the run over SSH and reads their greetings.
-    pub(crate) fn start(
-        args: &PerfdhcpArgs,
-        stop: &'a AtomicBool,
-    ) -> Result<Self, PerfdhcpFailure> {
+    pub(crate) fn start(args: &PerfdhcpArgs, stop: &'a AtomicBool) -> PerfdhcpResult<Self> {
         let (sender, events) = channel();
         let mut group = Self { links: Vec::new(), events, stop };
         for (index, host) in args.generators.iter().enumerate() {
@@ -68,7 +65,7 @@ impl<'a> GeneratorGroup<'a> {
         args: &PerfdhcpArgs,
         words: &[String],
         seed: u64,
-    ) -> Result<Vec<String>, PerfdhcpFailure> {
+    ) -> PerfdhcpResult<Vec<String>> {
         let files = files::pack(args).map_err(|error| {
             PerfdhcpFailure::Environment(format!("cannot read the files of the run: {error}"))
         })?;
@@ -86,7 +83,7 @@ impl<'a> GeneratorGroup<'a> {
     }
 
     /// Returns the offset of every generator's clock from the coordinator's.
-    pub(crate) fn compare_clocks(&self) -> Result<Vec<Offset>, PerfdhcpFailure> {
+    pub(crate) fn compare_clocks(&self) -> PerfdhcpResult<Vec<Offset>> {
         let mut offsets = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
             let mut trips = Vec::new();
@@ -124,7 +121,7 @@ impl<'a> GeneratorGroup<'a> {
         within_ns: u64,
         what: &str,
         take: impl Fn(GeneratorAnswer) -> Option<T>,
-    ) -> Result<Vec<T>, PerfdhcpFailure> {
+    ) -> PerfdhcpResult<Vec<T>> {
         let until_ns = Clock::mono_ns() + within_ns;
         let mut values: Vec<Option<T>> = self.links.iter().map(|_| None).collect();
         while let Some(missing) = values.iter().position(Option::is_none) {
@@ -146,11 +143,7 @@ impl<'a> GeneratorGroup<'a> {
 
     /// Returns the next answer of the generator with the index `generator`, and the time at which
     /// it came; fails at `until_ns`.
-    fn answer_of(
-        &self,
-        generator: usize,
-        until_ns: u64,
-    ) -> Result<(GeneratorAnswer, u64), PerfdhcpFailure> {
+    fn answer_of(&self, generator: usize, until_ns: u64) -> PerfdhcpResult<(GeneratorAnswer, u64)> {
         loop {
             let Some((index, event)) = self.next(until_ns)? else {
                 let s = PONG_NS / NS_PER_S;
@@ -166,7 +159,7 @@ impl<'a> GeneratorGroup<'a> {
     }
 
     /// Returns the next event of any generator, or `None` at `until_ns`.
-    fn next(&self, until_ns: u64) -> Result<Option<(usize, GeneratorEvent)>, PerfdhcpFailure> {
+    fn next(&self, until_ns: u64) -> PerfdhcpResult<Option<(usize, GeneratorEvent)>> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(PerfdhcpFailure::Interrupted);
@@ -199,7 +192,7 @@ impl<'a> GeneratorGroup<'a> {
         &self,
         index: usize,
         event: GeneratorEvent,
-    ) -> Result<(GeneratorAnswer, u64), PerfdhcpFailure> {
+    ) -> PerfdhcpResult<(GeneratorAnswer, u64)> {
         let link = &self.links[index];
         match event {
             GeneratorEvent::Answer(GeneratorAnswer::Failed(problem), _) => {
@@ -251,7 +244,7 @@ mod tests {
         }
     }
 
-    fn greeting(group: &GeneratorGroup<'_>, within_ns: u64) -> Result<Vec<u32>, PerfdhcpFailure> {
+    fn greeting(group: &GeneratorGroup<'_>, within_ns: u64) -> PerfdhcpResult<Vec<u32>> {
         group.each(within_ns, "a greeting", |answer| match answer {
             GeneratorAnswer::Hello { protocol, .. } => Some(protocol),
             _ => None,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use netio::Clock;
 
 use super::message::{GeneratorAnswer, GeneratorOrder, line};
-use crate::perfdhcp::plan::PerfdhcpFailure;
+use crate::perfdhcp::plan::{PerfdhcpFailure, PerfdhcpResult};
 
 /// Largest length of a line of JSON from a generator on another machine, in bytes.
 const LINE_MAX: u64 = 64 << 20;
@@ -68,7 +68,7 @@ impl RemoteGenerator {
         words: &[String],
         index: usize,
         events: Sender<(usize, GeneratorEvent)>,
-    ) -> Result<Self, PerfdhcpFailure> {
+    ) -> PerfdhcpResult<Self> {
         let command = words.join(" ");
         // A group of its own: Ctrl-C reaches the coordinator alone, which ends the others in order.
         let mut child = Command::new(&words[0])

@@ -4,32 +4,26 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use base::time::NS_PER_S;
+use serde::Serialize;
 
 use super::RequestTraffic;
 use crate::perfdhcp::dialect::{Dialect, ExchangeKind, LeaseLifetimes, MessageSender};
 use crate::perfdhcp::lifecycle::LifecycleExchangeEnd;
 use crate::wire::ReceivedDatagram;
 
-/// Counts of messages that came over the generator's link (`--direct`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkCounts {
-    /// Number of messages to 255.255.255.255, for any station that their frames are for.
-    pub broadcast: u64,
-    /// Number of messages to the address of a simulated client.
-    pub unicast: u64,
-    /// Number of messages to other stations, and of broadcast replies to other clients on the link.
-    pub overheard: u64,
-    /// Number of ARP requests that the generator answered.
-    pub arp_answered: u64,
-}
-
-impl LinkCounts {
-    /// Adds the link counts of another generator.
-    pub const fn merge(&mut self, other: Self) {
-        self.broadcast += other.broadcast;
-        self.unicast += other.unicast;
-        self.overheard += other.overheard;
-        self.arp_answered += other.arp_answered;
+base::counts! {
+    /// Counts of messages that came over the generator's link (`--direct`).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+    pub struct LinkCounts {
+        /// Number of messages to 255.255.255.255, for any station that their frames are for.
+        pub broadcast: u64,
+        /// Number of messages to the address of a simulated client.
+        pub unicast: u64,
+        /// Number of messages to other stations, and of broadcast replies to other clients on the
+        /// link.
+        pub overheard: u64,
+        /// Number of ARP requests that the generator answered.
+        pub arp_answered: u64,
     }
 }
 

@@ -108,7 +108,6 @@ impl<D: Dialect> RequestTraffic<D> {
 
     /// Returns the time at which the next request must be sent again, in nanoseconds; `None`
     /// without any.
-    #[must_use]
     pub fn next_resend_ns(&self) -> Option<u64> {
         self.resends.next_ns()
     }

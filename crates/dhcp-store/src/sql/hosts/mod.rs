@@ -8,15 +8,10 @@
 #[cfg(test)]
 mod damaged;
 mod row;
+mod search;
+mod write;
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use super::database::Database;
-use super::driver::{Column, SqlTable, SqlValue};
-use super::error::SqlError;
-use super::row::RowLayout;
-use crate::memfile::RowFault;
 
 /// Family whose columns of a host count: one row may be a host of both families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +102,26 @@ pub enum HostQuery {
     Address(IpAddr),
 }
 
+/// Hosts that a control command selects from a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostSelection {
+    /// Hosts of the subnet with this number; global hosts for 0.
+    Subnet(u32),
+    /// Hosts with this name. It is in lower case, the names in the table need not be.
+    Hostname(String),
+    /// Hosts that the key finds.
+    Key(HostQuery),
+    /// Hosts with the lowest numbers above one.
+    Page {
+        /// Number of the hosts' subnet; `None` for hosts of all subnets and global ones.
+        subnet_id: Option<u32>,
+        /// Number of a host after which the page begins.
+        after: i64,
+        /// Maximum number of hosts on the page.
+        limit: u32,
+    },
+}
+
 impl HostTableRow {
     /// Returns all queries that find this host.
     pub fn queries(&self) -> impl Iterator<Item = HostQuery> {
@@ -120,204 +135,5 @@ impl HostTableRow {
     #[must_use]
     pub fn answers(&self, query: &HostQuery) -> bool {
         self.queries().any(|own| own == *query)
-    }
-}
-
-impl Database {
-    /// Appends the hosts of `family` that one of `queries` finds to `rows`, in the order of the
-    /// hosts' numbers; `rows` may get other hosts as well. Rows that are not hosts are left out and
-    /// described in `faults`.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of the database; so do all functions below.
-    pub fn find_hosts(
-        &mut self,
-        family: HostFamily,
-        layout: RowLayout,
-        queries: &[HostQuery],
-        rows: &mut Vec<HostTableRow>,
-        faults: &mut Vec<RowFault>,
-    ) -> Result<(), SqlError> {
-        let octets = queries.iter().filter_map(|query| match query {
-            HostQuery::Identifier(_, octets) => Some(octets.as_slice()),
-            HostQuery::Address(_) => None,
-        });
-        let mut hosts = BTreeMap::new();
-        let mut search = HostSearch { family, layout, hosts: &mut hosts, faults };
-        search.find(self, &row::IDENTIFIER, row::identifiers(octets))?;
-        let addresses = queries.iter().filter_map(|query| match query {
-            HostQuery::Address(address) => Some(*address),
-            HostQuery::Identifier(..) => None,
-        });
-        match family {
-            HostFamily::V4 => {
-                let addresses = addresses.filter_map(|address| match address {
-                    IpAddr::V4(address) => Some(SqlValue::Integer(i64::from(address.to_bits()))),
-                    IpAddr::V6(_) => None,
-                });
-                search.find(self, &row::ADDRESS4, addresses.collect())?;
-            }
-            HostFamily::V6 => {
-                let addresses = addresses.filter_map(|address| match address {
-                    IpAddr::V6(address) => Some(row::address6(address, layout)),
-                    IpAddr::V4(_) => None,
-                });
-                let owners = search.owners(self, addresses.collect())?;
-                search.find(self, &row::HOST_ID, owners)?;
-                search.add_resources(self)?;
-            }
-        }
-        search.add_options(self)?;
-        rows.extend(hosts.into_values());
-        Ok(())
-    }
-
-    /// Writes a host with its options and reservations, and returns its number, which the database
-    /// assigns; `None` if its scope has a host with this identifier already. All rows are written
-    /// or none, provided that the caller has begun a transaction.
-    ///
-    /// # Errors
-    ///
-    /// See [`Self::find_hosts`].
-    pub fn insert_host(
-        &mut self,
-        family: HostFamily,
-        layout: RowLayout,
-        host: &HostTableRow,
-    ) -> Result<Option<i64>, SqlError> {
-        let mut values = Vec::new();
-        row::encode(family, host, &mut values);
-        let table = row::without_number(row::hosts(family));
-        if self.insert_rows(&table, values)? == 0 {
-            return Ok(None);
-        }
-        let query = HostQuery::Identifier(host.identifier_type, host.identifier.clone());
-        let mut rows = Vec::new();
-        self.find_hosts(family, layout, std::slice::from_ref(&query), &mut rows, &mut Vec::new())?;
-        let written =
-            rows.iter().find(|row| row.subnet_id == host.subnet_id && row.answers(&query));
-        let Some(host_id) = written.map(|written| written.host_id) else { return Ok(None) };
-        let mut values = Vec::new();
-        for option in &host.options {
-            row::encode_option(host_id, option, layout, &mut values);
-        }
-        self.insert_rows(&row::without_number(row::options(family, layout)), values)?;
-        let mut values = Vec::new();
-        for resource in &host.resources {
-            row::encode_resource(host_id, resource, layout, &mut values);
-        }
-        self.insert_rows(&row::without_number(row::resources(layout)), values)?;
-        Ok(Some(host_id))
-    }
-
-    /// Deletes the host number `host_id` with its rows in all other tables, of both families. All
-    /// rows are deleted or none, provided that the caller has begun a transaction.
-    ///
-    /// # Errors
-    ///
-    /// See [`Self::find_hosts`].
-    pub fn delete_host(&mut self, host_id: i64) -> Result<(), SqlError> {
-        const BY_HOST: &[Column] = &[row::HOST_ID];
-        // The last table is the one that the others refer to.
-        for name in ["ipv6_reservations", "dhcp4_options", "dhcp6_options", "hosts"] {
-            let table = SqlTable { name, columns: BY_HOST };
-            self.delete_rows(&table, vec![SqlValue::Integer(host_id)])?;
-        }
-        Ok(())
-    }
-}
-
-/// Search for hosts in the database, with those found so far by their numbers.
-struct HostSearch<'s> {
-    family: HostFamily,
-    layout: RowLayout,
-    hosts: &'s mut BTreeMap<i64, HostTableRow>,
-    faults: &'s mut Vec<RowFault>,
-}
-
-impl HostSearch<'_> {
-    /// Adds the hosts that have one of `values` in `column` of the table `hosts`.
-    fn find(
-        &mut self,
-        database: &mut Database,
-        column: &Column,
-        values: Vec<SqlValue>,
-    ) -> Result<(), SqlError> {
-        let table = row::hosts(self.family);
-        database.find_rows(&table, column, values, &mut |values| {
-            match row::decode(self.family, values) {
-                Ok(Some(host)) => drop(self.hosts.insert(host.host_id, host)),
-                Ok(None) => {}
-                Err(fault) => self.faults.push(fault),
-            }
-            Ok(())
-        })
-    }
-
-    /// Returns the numbers of the hosts that have a reservation at one of `addresses`.
-    fn owners(
-        &mut self,
-        database: &mut Database,
-        addresses: Vec<SqlValue>,
-    ) -> Result<Vec<SqlValue>, SqlError> {
-        let (layout, table) = (self.layout, row::resources(self.layout));
-        let column = table.columns.iter().find(|column| column.name == "address");
-        let column = column.expect("it is one of the columns");
-        let mut owners = Vec::new();
-        database.find_rows(&table, column, addresses, &mut |values| {
-            match row::decode_resource(table, values, layout) {
-                Ok((_, host_id, _)) => owners.push(SqlValue::Integer(host_id)),
-                Err(fault) => self.faults.push(fault),
-            }
-            Ok(())
-        })?;
-        owners.retain(|owner| match owner {
-            SqlValue::Integer(host_id) => !self.hosts.contains_key(host_id),
-            _ => false,
-        });
-        Ok(owners)
-    }
-
-    fn numbers(&self) -> Vec<SqlValue> {
-        self.hosts.keys().map(|&host_id| SqlValue::Integer(host_id)).collect()
-    }
-
-    fn add_resources(&mut self, database: &mut Database) -> Result<(), SqlError> {
-        let (layout, table) = (self.layout, row::resources(self.layout));
-        let mut rows = Vec::new();
-        database.find_rows(&table, &row::HOST_ID, self.numbers(), &mut |values| {
-            match row::decode_resource(table, values, layout) {
-                Ok(row) => rows.push(row),
-                Err(fault) => self.faults.push(fault),
-            }
-            Ok(())
-        })?;
-        rows.sort_unstable_by_key(|&(number, ..)| number);
-        for (_, host_id, resource) in rows {
-            if let Some(host) = self.hosts.get_mut(&host_id) {
-                host.resources.push(resource);
-            }
-        }
-        Ok(())
-    }
-
-    fn add_options(&mut self, database: &mut Database) -> Result<(), SqlError> {
-        let (layout, table) = (self.layout, row::options(self.family, self.layout));
-        let mut rows = Vec::new();
-        database.find_rows(&table, &row::HOST_ID, self.numbers(), &mut |values| {
-            match row::decode_option(table, values, layout) {
-                Ok(row) => rows.push(row),
-                Err(fault) => self.faults.push(fault),
-            }
-            Ok(())
-        })?;
-        rows.sort_unstable_by_key(|&(number, ..)| number);
-        for (_, host_id, option) in rows {
-            if let Some(host) = self.hosts.get_mut(&host_id) {
-                host.options.push(option);
-            }
-        }
-        Ok(())
     }
 }

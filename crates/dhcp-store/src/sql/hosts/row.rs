@@ -25,14 +25,20 @@ pub(super) const HOST_ID: Column = column("host_id", ColumnKind::Signed32);
 pub(super) const IDENTIFIER: Column = column("dhcp_identifier", ColumnKind::Octets);
 /// Column of the table `hosts` with reserved DHCPv4 addresses, by which hosts are looked up.
 pub(super) const ADDRESS4: Column = column("ipv4_address", ColumnKind::Number);
+/// Column of the table `hosts` with host names.
+pub(super) const HOSTNAME: Column = column("hostname", ColumnKind::Text);
+const SUBNET4: Column = column("dhcp4_subnet_id", ColumnKind::Number);
+const SUBNET6: Column = column("dhcp6_subnet_id", ColumnKind::Number);
+/// Number of a subnet that stands for none, as NULL does: the host is not in the family.
+pub(super) const NO_SUBNET: i64 = u32::MAX as i64;
 
 /// Columns of the table `hosts` for DHCPv4, the key first; the last four exist for DHCPv4 only.
 const HOSTS4: [Column; 12] = [
     HOST_ID,
     IDENTIFIER,
     column("dhcp_identifier_type", ColumnKind::Signed16),
-    column("dhcp4_subnet_id", ColumnKind::Number),
-    column("hostname", ColumnKind::Text),
+    SUBNET4,
+    HOSTNAME,
     column("dhcp4_client_classes", ColumnKind::Text),
     column("user_context", ColumnKind::Text),
     column("auth_key", ColumnKind::Text),
@@ -46,10 +52,28 @@ const HOSTS6: [Column; 8] = [
     HOST_ID,
     IDENTIFIER,
     column("dhcp_identifier_type", ColumnKind::Signed16),
-    column("dhcp6_subnet_id", ColumnKind::Number),
-    column("hostname", ColumnKind::Text),
+    SUBNET6,
+    HOSTNAME,
     column("dhcp6_client_classes", ColumnKind::Text),
     column("user_context", ColumnKind::Text),
+    column("auth_key", ColumnKind::Text),
+];
+
+/// Columns of the table `hosts` as they are written, for both families: Kea fills those of the
+/// other family, too.
+const WRITTEN_HOSTS: [Column; 13] = [
+    IDENTIFIER,
+    column("dhcp_identifier_type", ColumnKind::Signed16),
+    SUBNET4,
+    SUBNET6,
+    ADDRESS4,
+    HOSTNAME,
+    column("dhcp4_client_classes", ColumnKind::Text),
+    column("dhcp6_client_classes", ColumnKind::Text),
+    column("user_context", ColumnKind::Text),
+    column("dhcp4_next_server", ColumnKind::Number),
+    column("dhcp4_server_hostname", ColumnKind::Text),
+    column("dhcp4_boot_file_name", ColumnKind::Text),
     column("auth_key", ColumnKind::Text),
 ];
 
@@ -69,14 +93,38 @@ const OPTIONS: [Column; 11] = [
     column("client_classes", ColumnKind::Text),
 ];
 
+/// Column of the table `ipv6_reservations` with the length of the prefix, 128 for an address.
+pub(super) const PREFIX_LEN: Column = column("prefix_len", ColumnKind::Signed16);
+
 const RESOURCES: [Column; 7] = [
     column("reservation_id", ColumnKind::Number),
     HOST_ID,
-    column("prefix_len", ColumnKind::Signed16),
+    PREFIX_LEN,
     column("type", ColumnKind::Signed16),
     column("address", ColumnKind::Address),
     column("excluded_prefix", ColumnKind::Address),
     column("excluded_prefix_len", ColumnKind::Signed16),
+];
+
+/// Columns of the table `ipv6_reservations` as they are written; the last two do not exist in Kea
+/// 2.2.
+const WRITTEN_RESOURCES: [Column; 7] = [
+    HOST_ID,
+    PREFIX_LEN,
+    RESOURCES[3],
+    RESOURCES[4],
+    column("dhcp6_iaid", ColumnKind::Number),
+    RESOURCES[5],
+    RESOURCES[6],
+];
+
+/// Columns of the table `ipv6_reservations` as they are written in Kea 2.2.
+const WRITTEN_RESOURCES_KEA22: [Column; 5] = [
+    HOST_ID,
+    PREFIX_LEN,
+    RESOURCES[3],
+    RESOURCES_KEA22[4],
+    column("dhcp6_iaid", ColumnKind::Number),
 ];
 
 /// Columns of the table `ipv6_reservations` in Kea 2.2, which keeps addresses as text.
@@ -88,6 +136,19 @@ pub(super) const fn hosts(family: HostFamily) -> SqlTable {
     match family {
         HostFamily::V4 => SqlTable { name: "hosts", columns: &HOSTS4 },
         HostFamily::V6 => SqlTable { name: "hosts", columns: &HOSTS6 },
+    }
+}
+
+/// Returns the table `hosts` with the columns that [`encode`] fills.
+pub(super) const fn written_hosts() -> SqlTable {
+    SqlTable { name: "hosts", columns: &WRITTEN_HOSTS }
+}
+
+/// Returns the column of the table `hosts` with the number of the host's subnet in `family`.
+pub(super) const fn subnet_column(family: HostFamily) -> Column {
+    match family {
+        HostFamily::V4 => SUBNET4,
+        HostFamily::V6 => SUBNET6,
     }
 }
 
@@ -111,6 +172,21 @@ pub(super) fn resources(layout: RowLayout) -> SqlTable {
         Schema::Current => &RESOURCES[..],
     };
     SqlTable { name: "ipv6_reservations", columns }
+}
+
+/// Returns the table `ipv6_reservations` with the columns that [`encode_resource`] fills.
+pub(super) fn written_resources(layout: RowLayout) -> SqlTable {
+    let columns = match layout.schema {
+        Schema::Kea22 => &WRITTEN_RESOURCES_KEA22[..],
+        Schema::Current => &WRITTEN_RESOURCES[..],
+    };
+    SqlTable { name: "ipv6_reservations", columns }
+}
+
+/// Returns the column of the table `ipv6_reservations` with the reserved address.
+pub(super) fn resource_address(layout: RowLayout) -> Column {
+    let at = RESOURCES_KEA22.len() - 1;
+    resources(layout).columns[at]
 }
 
 /// Returns `table` without its number column, which the database fills.
@@ -144,29 +220,46 @@ fn text_or_null(value: &str) -> SqlValue {
     if value.is_empty() { SqlValue::Null } else { text(value) }
 }
 
-fn address4_or_null(address: Option<Ipv4Addr>) -> SqlValue {
-    address.map_or(SqlValue::Null, |address| SqlValue::Integer(i64::from(address.to_bits())))
+/// Returns an IPv4 address as a value of its column; 0 without an address.
+fn address4_or_0(address: Option<Ipv4Addr>) -> SqlValue {
+    SqlValue::Integer(address.map_or(0, |address| i64::from(address.to_bits())))
 }
 
-/// Appends the values of `host` in the table `hosts`, without its number, to `values`.
-pub(super) fn encode(family: HostFamily, host: &HostTableRow, values: &mut Vec<SqlValue>) {
+/// Appends the values of `host` in the table [`written_hosts`] to `values`, as Kea writes them:
+/// texts that are not set are empty, numbers 0, and a few values NULL, not the same ones in each
+/// kind of database.
+pub(super) fn encode(
+    family: HostFamily,
+    host: &HostTableRow,
+    layout: RowLayout,
+    values: &mut Vec<SqlValue>,
+) {
+    let is_postgresql = layout.backend == SqlDatabaseKind::Postgresql;
+    let subnet = SqlValue::Integer(i64::from(host.subnet_id));
+    let classes = text(&host.client_classes);
+    let in_family = |value: SqlValue, other: SqlValue| match family {
+        HostFamily::V4 => [value, other],
+        HostFamily::V6 => [other, value],
+    };
+    let address = match host.address {
+        None if !is_postgresql => SqlValue::Null,
+        address => address4_or_0(address),
+    };
+    let auth_key = if is_postgresql { text_or_null(&host.auth_key) } else { text(&host.auth_key) };
     values.extend([
         SqlValue::Octets(host.identifier.clone()),
         SqlValue::Integer(i64::from(host.identifier_type)),
-        SqlValue::Integer(i64::from(host.subnet_id)),
-        text_or_null(&host.hostname),
-        text_or_null(&host.client_classes),
-        text_or_null(&host.user_context),
-        text_or_null(&host.auth_key),
     ]);
-    if family == HostFamily::V4 {
-        values.extend([
-            address4_or_null(host.address),
-            address4_or_null(host.next_server),
-            text_or_null(&host.server_hostname),
-            text_or_null(&host.boot_file_name),
-        ]);
-    }
+    values.extend(in_family(subnet, SqlValue::Null));
+    values.extend([address, text(&host.hostname)]);
+    values.extend(in_family(classes, text("")));
+    values.extend([
+        text_or_null(&host.user_context),
+        address4_or_0(host.next_server),
+        text(&host.server_hostname),
+        text(&host.boot_file_name),
+        auth_key,
+    ]);
 }
 
 /// Reads a row of the table [`hosts`]; returns `None` if it is not for this family.
@@ -198,7 +291,7 @@ pub(super) fn decode(
         host.boot_file_name = reader.text()?;
     }
     // Kea has two numbers for "not in this family": NULL, and the largest one.
-    if subnet_id == -1 || subnet_id == i64::from(u32::MAX) {
+    if subnet_id == -1 || subnet_id == NO_SUBNET {
         return Ok(None);
     }
     host.subnet_id = u32::try_from(subnet_id).map_err(|_| subnet_fault)?;
@@ -224,6 +317,7 @@ pub(super) fn encode_option(
         text_or_null(&option.user_context),
     ]);
     if layout.schema == Schema::Current {
+        // Kea 3.0 leaves NULL, which later versions do not allow; all read this as no classes.
         let classes =
             if option.client_classes.is_empty() { "[  ]" } else { &option.client_classes };
         values.extend([SqlValue::Integer(i64::from(option.is_cancelled)), text(classes)]);
@@ -261,8 +355,8 @@ pub(super) fn decode_option(
     Ok((number, host_id, option))
 }
 
-/// Appends the values of a reservation of host number `host_id` in `ipv6_reservations`, without the
-/// reservation's own number.
+/// Appends the values of a reservation of host number `host_id` in the table
+/// [`written_resources`].
 pub(super) fn encode_resource(
     host_id: i64,
     resource: &HostResource,
@@ -274,6 +368,12 @@ pub(super) fn encode_resource(
         SqlValue::Integer(i64::from(resource.len)),
         SqlValue::Integer(if resource.is_prefix { PREFIX } else { 0 }),
         address6(resource.address, layout),
+        // Kea does not use the association: it writes none, or 0.
+        if layout.backend == SqlDatabaseKind::Postgresql {
+            SqlValue::Null
+        } else {
+            SqlValue::Integer(0)
+        },
     ]);
     if layout.schema == Schema::Current {
         let (prefix, len) = match resource.excluded {

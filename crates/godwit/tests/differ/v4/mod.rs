@@ -140,6 +140,7 @@ impl DifferProtocol for RelayedDhcp4 {
 
     fn is_reserved_for_it(
         &self,
+        _globals: &Value,
         scope: &Value,
         client_message: &ClientMessage,
         leased: &str,
@@ -253,11 +254,12 @@ impl DifferProtocol for V4Direct {
 
     fn is_reserved_for_it(
         &self,
+        globals: &Value,
         scope: &Value,
         client_message: &ClientMessage,
         leased: &str,
     ) -> bool {
-        RelayedDhcp4.is_reserved_for_it(scope, client_message, leased)
+        RelayedDhcp4.is_reserved_for_it(globals, scope, client_message, leased)
     }
 
     fn compare_choices(&self, history: &SequenceHistory<'_>) -> ChoiceComparison {

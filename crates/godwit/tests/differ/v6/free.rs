@@ -136,6 +136,8 @@ struct SequenceRanges {
     taken: Vec<AddressRange>,
     /// Leases and offers of the client itself.
     own: Vec<GivenItem>,
+    /// Reservations of the client.
+    reserved: Vec<AddressRange>,
     /// Pools, and reservations of the client.
     allowed: Vec<AddressRange>,
 }
@@ -149,6 +151,7 @@ impl SequenceRanges {
         let mut ranges = Self {
             taken: commanded_ranges(history, message),
             own: Vec::new(),
+            reserved: Vec::new(),
             allowed: pool_ranges(history.scope),
         };
         // Without a look at reservations they take nothing.
@@ -161,23 +164,32 @@ impl SequenceRanges {
         if !is_ignored(history.globals) && !is_ignored(history.scope) {
             ranges.taken.extend(others_reserved.into_iter().flat_map(reserved_ranges));
         }
-        ranges.allowed.extend(reserved.into_iter().flat_map(reserved_ranges));
+        ranges.reserved.extend(reserved.into_iter().flat_map(reserved_ranges));
+        ranges.allowed.extend_from_slice(&ranges.reserved);
+        let has_one_subnet = super::subnets(history.scope).len() == 1;
         let mut leased = Vec::new();
         let mut others: Vec<(&ClientMessage, GivenItem)> = Vec::new();
+        let mut leases: Vec<(&ClientMessage, AddressRange)> = Vec::new();
         for (sent, answer) in history.sent.iter().zip(history.answers).take(earlier) {
             let is_same = |other: &ClientMessage| other.host_identifiers == sent.host_identifiers;
-            if sent.is_release {
-                others.retain(|(client, _)| !is_same(client));
+            let ends_all = has_one_subnet && sent.name.starts_with("lease6-wipe");
+            if sent.is_release || ends_all {
+                // What is only offered stays held.
+                let is_concerned = |other: &ClientMessage| ends_all || is_same(other);
+                let ended =
+                    |range| leases.iter().any(|(other, it)| is_concerned(other) && *it == range);
+                others.retain(|(client, item)| !is_concerned(client) || !ended(item.range));
             }
             let given = answer.as_ref().map(items).unwrap_or_default();
+            let is_lease = answer
+                .as_ref()
+                .is_some_and(|answer| answer.get("type").is_some_and(|kind| kind == REPLY));
+            leases.extend(given.iter().filter(|_| is_lease).map(|item| (sent, item.range)));
             if is_same(message) {
                 if sent.name.starts_with("DECLINE na") {
                     ranges.taken.append(&mut leased);
                 }
                 let addresses = given.iter().filter(|item| item.association.starts_with("na"));
-                let is_lease = answer
-                    .as_ref()
-                    .is_some_and(|answer| answer.get("type").is_some_and(|kind| kind == REPLY));
                 leased.extend(addresses.filter(|_| is_lease).map(|item| item.range));
                 ranges.own.extend(given);
             } else {
@@ -221,8 +233,22 @@ pub(super) fn compare_choices(history: &SequenceHistory<'_>) -> ChoiceComparison
         let is_allowed = ranges.allowed.iter().any(|range| range.contains(item.range));
         item.is_withdrawn || is_allowed && ranges.is_free(item.range)
     });
-    let mut kea_alone = theirs.iter().filter(|item| !item.is_withdrawn && !is_given(&ours, item));
-    let lacks_taken_ones = kea_alone.clone().next().is_some()
-        && kea_alone.all(|item| !ranges.is_free(item.range) || ranges.is_elsewhere(item, &ours));
-    ChoiceComparison { gives_free_ones, lacks_taken_ones }
+    let is_kept = |item: &&GivenItem| !item.is_withdrawn;
+    let mut kea_alone: Vec<&GivenItem> =
+        theirs.iter().filter(is_kept).filter(|item| !is_given(&ours, item)).collect();
+    // Associations that get nothing matter more than those that get others.
+    let gets_nothing = |item: &&GivenItem| {
+        !ours.iter().filter(is_kept).any(|own| own.association == item.association)
+    };
+    if kea_alone.iter().any(gets_nothing) {
+        kea_alone.retain(gets_nothing);
+    }
+    let is_taken =
+        |item: &&GivenItem| !ranges.is_free(item.range) || ranges.is_elsewhere(item, &ours);
+    let lacks_taken_ones = !kea_alone.is_empty() && kea_alone.iter().all(is_taken);
+    let mut own_alone =
+        ours.iter().filter(is_kept).filter(|item| !is_given(&theirs, item)).peekable();
+    let gives_reserved_ones =
+        own_alone.peek().is_some() && own_alone.all(|item| ranges.reserved.contains(&item.range));
+    ChoiceComparison { gives_free_ones, lacks_taken_ones, gives_reserved_ones }
 }

@@ -204,15 +204,23 @@ impl DifferProtocol for Dhcpv6 {
 
     fn is_reserved_for_it(
         &self,
+        globals: &Value,
         scope: &Value,
         client_message: &ClientMessage,
         _leased: &str,
     ) -> bool {
-        let own = hosts(scope).filter(|host| {
-            let mut keys = ["hw-address", "duid"].iter().filter_map(|kind| host[*kind].as_str());
-            keys.any(|key| client_message.host_identifiers.iter().any(|own| own == key))
-        });
-        own.count() > 1
+        let looked_up = globals["host-reservation-identifiers"].as_array();
+        let is_looked_up =
+            |kind: &str| looked_up.is_none_or(|kinds| kinds.iter().any(|one| one == kind));
+        let own: Vec<&str> = hosts(scope)
+            .filter_map(|host| {
+                ["hw-address", "duid"].into_iter().find(|kind| {
+                    let mut identifiers = client_message.host_identifiers.iter();
+                    identifiers.any(|own| host[*kind] == *own.as_str())
+                })
+            })
+            .collect();
+        own.len() > 1 || own.iter().any(|kind| !is_looked_up(kind))
     }
 
     fn is_offer(&self, _: &Fields) -> bool {

@@ -94,7 +94,11 @@ impl Wires {
 
     /// Returns the interfaces that the server has to serve.
     pub(super) fn served(&self) -> ServedLink<'_> {
-        ServedLink { namespace: &self.namespace, interfaces: &self.interfaces }
+        ServedLink {
+            namespace: &self.namespace,
+            interfaces: &self.interfaces,
+            has_raw_sockets: true,
+        }
     }
 
     /// Sends `message` of `step` on link `index`, and returns the replies, each with fields that

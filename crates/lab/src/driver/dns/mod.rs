@@ -21,7 +21,7 @@ use testbed::command::require_program;
 use testbed::nobody::{can_reach, give_away, unprivileged};
 
 use super::deployment::{PreparedServer, ServerDeployment, reported_version, write};
-use crate::error::LabError;
+use crate::error::{LabError, LabResult};
 
 base::named! {
     /// DNS server that the lab can configure and start. Names are those of the command line and of
@@ -44,7 +44,6 @@ base::named! {
 
 impl DnsServer {
     /// Returns the DNS server called `name`; `None` when the lab knows none.
-    #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|server| server.name() == name)
     }
@@ -65,7 +64,7 @@ impl DnsServer {
     ///
     /// # Errors
     /// The program is not installed; the message names the package.
-    pub(super) fn program(self, godwit: &Path) -> Result<PathBuf, LabError> {
+    pub(super) fn program(self, godwit: &Path) -> LabResult<PathBuf> {
         Ok(match self.program_and_package() {
             None => godwit.to_owned(),
             Some((program, package)) => PathBuf::from(require_program(program, package)?),
@@ -74,7 +73,6 @@ impl DnsServer {
 
     /// Returns the name of the DNS server's configuration file; `None` when the command line
     /// contains all settings.
-    #[must_use]
     pub(crate) const fn configuration_name(self) -> Option<&'static str> {
         match self {
             Self::Echo | Self::Dumresp => None,
@@ -150,7 +148,7 @@ fn zone() -> String {
 }
 
 /// Writes the DNS zone into the measured server's folder and returns the file's path.
-pub(super) fn write_zone(deployment: &ServerDeployment) -> Result<PathBuf, LabError> {
+pub(super) fn write_zone(deployment: &ServerDeployment) -> LabResult<PathBuf> {
     let path = deployment.folder.join(ZONE_FILE);
     write(&path, &zone())?;
     Ok(path)
@@ -159,7 +157,7 @@ pub(super) fn write_zone(deployment: &ServerDeployment) -> Result<PathBuf, LabEr
 pub(super) fn prepare(
     server: DnsServer,
     deployment: &ServerDeployment,
-) -> Result<PreparedServer, LabError> {
+) -> LabResult<PreparedServer> {
     let program = server.program(&deployment.godwit)?;
     let mut path = String::new();
     if let Some((name, text)) = server.configuration_name().zip(server.configuration(deployment)) {
@@ -185,7 +183,7 @@ pub(super) fn prepare(
 fn without_privilege(
     command: CommandLine,
     deployment: &ServerDeployment,
-) -> Result<CommandLine, LabError> {
+) -> LabResult<CommandLine> {
     // The folder itself is given to that user, so only its parent must be accessible.
     if !deployment.folder.parent().is_none_or(can_reach) {
         return Err(LabError::Failed(format!(

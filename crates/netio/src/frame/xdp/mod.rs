@@ -7,7 +7,7 @@
 //! rings per frame. Nothing is allocated after construction. A frame counts as sent when the kernel
 //! has completed it and had not dropped it; a frame that the kernel dropped because a queue was
 //! full is sent again. See the kernel's Documentation/networking/af_xdp.rst.
-#![allow(unsafe_code, reason = "socket, bind, setsockopt, getsockopt, sendto")]
+#![allow(unsafe_code, reason = "socket, bind, getsockopt, sendto")]
 
 mod memory;
 mod queues;
@@ -20,6 +20,7 @@ use std::sync::atomic::Ordering;
 
 use super::{BUFFER_BYTES, FrameSocket, RingSize};
 use crate::interface::Interface;
+use crate::socket_option::SocketOptions;
 use crate::{Clock, FlushResult, NetError, check, poll};
 use memory::{Mapping, Ring};
 
@@ -49,13 +50,6 @@ impl XdpSocket {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(raw) } })
     }
 
-    fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
-        let size = size_of::<T>() as libc::socklen_t;
-        let (fd, pointer) = (self.fd.as_raw_fd(), std::ptr::from_ref(value).cast());
-        // SAFETY: `value` is readable for `size` octets during the call.
-        check(unsafe { libc::setsockopt(fd, level, option, pointer, size) }).map(drop)
-    }
-
     /// Reads an option of `SOL_XDP` into `value`; returns the number of the option's bytes that the
     /// kernel knows.
     fn get<T>(&self, option: libc::c_int, value: &mut T) -> io::Result<usize> {
@@ -65,15 +59,6 @@ impl XdpSocket {
         // types consist of whole numbers.
         check(unsafe { libc::getsockopt(fd, libc::SOL_XDP, option, pointer, &raw mut size) })?;
         Ok(size as usize)
-    }
-
-    /// Sets the largest send buffer of the AF_XDP socket that the kernel permits, up to
-    /// [`BUFFER_BYTES`].
-    fn set_buffer(&self) -> io::Result<()> {
-        // The kernel doubles the value, to pay for its own bookkeeping.
-        let value = (BUFFER_BYTES / 2) as libc::c_int;
-        self.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &value)
-            .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, &value))
     }
 
     /// Registers the memory of the frames' slots (UMEM) with the kernel.
@@ -86,7 +71,7 @@ impl XdpSocket {
             flags: 0,
             tx_metadata_len: 0,
         };
-        self.set(libc::SOL_XDP, libc::XDP_UMEM_REG, &registration)
+        self.fd.set_struct(libc::SOL_XDP, libc::XDP_UMEM_REG, &registration)
     }
 
     /// Creates the rings of the AF_XDP socket, and maps those for frames to send and for completed
@@ -97,7 +82,7 @@ impl XdpSocket {
             (libc::XDP_UMEM_COMPLETION_RING, entries),
             (libc::XDP_TX_RING, entries),
         ] {
-            self.set(libc::SOL_XDP, ring, &entries)?;
+            self.fd.set_struct(libc::SOL_XDP, ring, &entries)?;
         }
         // SAFETY: an all-zero xdp_mmap_offsets is a valid one.
         let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
@@ -196,7 +181,9 @@ impl XdpSender {
         let slot_count = 1_u32 << (bytes / slot_bytes).clamp(1, 1 << 20).ilog2();
         let len = slot_count as usize * slot_bytes;
         let socket = XdpSocket::open().map_err(NetError::on("open", subject))?;
-        socket.set_buffer().map_err(NetError::on("set the buffer of", subject))?;
+        let fd = &socket.fd;
+        fd.set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, BUFFER_BYTES)
+            .map_err(NetError::on("set the buffer of", subject))?;
         let slots = Mapping::anonymous(len).map_err(NetError::on("get memory for", subject))?;
         socket
             .register(&slots, len, slot_bytes)
@@ -204,7 +191,7 @@ impl XdpSender {
         let (to_send, completed) =
             socket.rings(slot_count).map_err(NetError::on("make rings for", subject))?;
         // Kernels that do not know the option, and short rings, send 32 frames per call.
-        socket.set(libc::SOL_XDP, CALL_FRAMES, &slot_count).ok();
+        socket.fd.set_struct(libc::SOL_XDP, CALL_FRAMES, &slot_count).ok();
         bind_in_time(&socket, interface.index, queue).map_err(NetError::on("bind", subject))?;
         let mtu_bytes = FrameSocket::open(subject)?
             .mtu_bytes(&interface.name)
@@ -228,33 +215,28 @@ impl XdpSender {
 
     /// Returns the length in bytes of the largest IP packet that the interface accepted when the
     /// socket was opened (MTU).
-    #[must_use]
     pub const fn mtu_bytes(&self) -> usize {
         self.mtu_bytes
     }
 
     /// Returns the number of frames that can wait in the socket at a time.
-    #[must_use]
     pub const fn slots(&self) -> usize {
         self.slot_count
     }
 
     /// Returns the number of frames in the socket that the kernel has not read yet, including those
     /// that it dropped.
-    #[must_use]
     pub const fn waiting(&self) -> usize {
         self.produced.wrapping_sub(self.consumed) as usize
     }
 
     /// Returns the number of free slots for frames.
-    #[must_use]
     pub const fn free(&self) -> usize {
         self.free.len()
     }
 
     /// Returns the number of times that the kernel dropped a frame because a queue of the interface
     /// was full. Each of these frames was sent again.
-    #[must_use]
     pub const fn drops(&self) -> u64 {
         self.drops
     }

@@ -1,6 +1,7 @@
 //! Random operations, compared with a naive model.
 
 mod naive;
+mod shadow;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +17,11 @@ use crate::contract::{
 };
 use crate::family::PoolIndex;
 use crate::lease::{INFINITE_LIFETIME_S, Lease, LeaseState, RowView};
-use crate::pool::PoolSet;
+use crate::pool::{PoolSet, PoolSpec};
 use crate::sample::SampleLease;
-use crate::{CommitEpochs, Expiry, PoolStatistics, Sweep};
+use crate::{CommitEpochs, EventOverflow, Expiry, PoolStatistics, Sweep};
 use naive::{ModelSlot, TableModel};
+use shadow::EventShadow;
 
 for_both_families! {
     the_table_agrees_with_a_naive_model,
@@ -46,11 +48,16 @@ struct ModelRun<F: Modelled> {
     model: TableModel<F>,
     random: Random,
     facts: Facts<F>,
+    /// Leases by events, in every other run.
+    shadow: Option<EventShadow<F>>,
 }
 
 impl<F: Modelled> ModelRun<F> {
     fn new(seed: u64) -> Self {
-        let table = LeaseTable::new(seed);
+        let mut table = LeaseTable::new(seed);
+        if seed.is_multiple_of(2) {
+            table = table.with_whole_clients_indexed();
+        }
         let pools = table.configure(&specs::<F>(), &[]);
         let mut random = Random::from_seed(seed);
         let expiry = Expiry {
@@ -60,7 +67,11 @@ impl<F: Modelled> ModelRun<F> {
         };
         table.set_expiry(expiry);
         let model = TableModel::new(expiry);
-        Self { table, pools, model, random, facts: Facts::default() }
+        let shadow = seed.is_multiple_of(2).then(EventShadow::default);
+        if shadow.is_some() {
+            table.record_events(EventOverflow::Keep);
+        }
+        Self { table, pools, model, random, facts: Facts::default(), shadow }
     }
 
     fn address(&mut self) -> u32 {
@@ -234,6 +245,9 @@ impl<F: Modelled> ModelRun<F> {
         let (sample, who) = (self.sample(), F::who(&mut self.random));
         self.table.load(F::lease_of(who, &sample));
         self.model.install(who, &sample, 0);
+        if let Some(shadow) = &mut self.shadow {
+            shadow.load(&self.table, sample.address);
+        }
     }
 
     /// Puts a lease as an operator, or deletes one.
@@ -375,7 +389,7 @@ impl<F: Modelled> ModelRun<F> {
     }
 }
 
-fn specs<F: Modelled>() -> [F::Spec; POOLS.len()] {
+fn specs<F: Modelled>() -> [PoolSpec<F>; POOLS.len()] {
     POOLS.map(|(first, last)| F::pool(first, last))
 }
 
@@ -399,6 +413,9 @@ fn the_table_agrees_with_a_naive_model<F: Modelled>() {
         let mut run = ModelRun::<F>::new(seed);
         for _ in 0..OPERATIONS {
             run.step();
+            if let Some(shadow) = &mut run.shadow {
+                shadow.check(&run.table);
+            }
         }
         let claimed = run.model.claimed.iter().map(|&address| F::address(address));
         audit(&run.table, &claimed.collect());

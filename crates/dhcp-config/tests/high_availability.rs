@@ -1,0 +1,211 @@
+//! Tests of the parameters of the hook library high_availability.
+
+use dhcp_config::{
+    HA_BACKUPS_MAX, HaMode, HaPause, HaRelationship, HaRole, NoIncludes, SecretSource, Severity,
+    TlsFiles, parse_dhcp4,
+};
+use serde_json::{Value, json};
+
+fn pair() -> Value {
+    json!({
+        "this-server-name": "server2",
+        "mode": "hot-standby",
+        "peers": [
+            { "name": "server1", "url": "http://192.0.2.1:8005/", "role": "primary" },
+            { "name": "server2", "url": "http://[2001:db8::2]:8005/x", "role": "standby",
+              "auto-failover": false, "basic-auth-user": "a", "basic-auth-password": "b:c" }
+        ]
+    })
+}
+
+fn balanced() -> Value {
+    json!({ "this-server-name": "b", "mode": "load-balancing", "peers": [
+        { "name": "a", "url": "http://192.0.2.1:1/", "role": "primary" },
+        { "name": "b", "url": "http://192.0.2.2:1/", "role": "secondary" } ] })
+}
+
+fn backup(name: &str) -> Value {
+    json!({ "name": name, "url": "http://192.0.2.3:1/", "role": "backup" })
+}
+
+/// Returns the pair that the server reads from `relationships`, else its first error or warning.
+fn read(relationships: &Value) -> Result<HaRelationship, String> {
+    let library = json!({ "library": "libdhcp_ha.so",
+                          "parameters": { "high-availability": relationships } });
+    let text = json!({ "Dhcp4": { "hooks-libraries": [ library ] } }).to_string();
+    match parse_dhcp4("test", &text, &mut NoIncludes) {
+        Ok(read) => {
+            let warnings: Vec<_> = read.warnings.iter().map(|one| one.message.clone()).collect();
+            let is_inactive = read.config.global.inactive.iter().any(|one| one.is_dangerous);
+            assert_eq!(read.config.global.high_availability.is_none(), is_inactive);
+            read.config.global.high_availability.ok_or_else(|| warnings.join("\n"))
+        }
+        Err(problems) => {
+            let errors = problems.iter().filter(|one| one.severity == Severity::Error);
+            Err(errors.map(|one| one.message.clone()).collect::<Vec<_>>().join("\n"))
+        }
+    }
+}
+
+#[test]
+fn a_pair_has_the_defaults_of_kea() {
+    let read = read(&json!([pair()])).unwrap();
+    let partner = read.partner().unwrap();
+    assert_eq!((read.own.name.as_str(), partner.name.as_str()), ("server2", "server1"));
+    assert!(!read.is_primary() && read.sends_lease_updates && read.synchronizes_leases);
+    assert!(read.restricts_commands && partner.has_automatic_failover);
+    let own = &read.own;
+    assert_eq!((own.address.to_string().as_str(), own.port), ("2001:db8::2", 8005));
+    let text = |text: &str| SecretSource::Text(text.to_owned());
+    assert_eq!(own.credentials, Some((text("a"), text("b:c"))));
+    let limits = read.limits;
+    assert_eq!((limits.heartbeat_ms, limits.response_ms, limits.ack_ms), (10_000, 60_000, 10_000));
+    assert_eq!((limits.unacked_clients, limits.rejected_updates), (10, 10));
+    assert_eq!((limits.sync_ms, limits.page_leases), (60_000, 10_000));
+}
+
+fn read_valid(relationship: &Value) -> HaRelationship {
+    read(&json!([relationship])).expect("it is supported")
+}
+
+#[test]
+fn a_balanced_pair_has_a_secondary_server() {
+    let read = read(&json!([balanced()])).unwrap();
+    assert_eq!((read.mode, read.own.role), (HaMode::LoadBalancing, HaRole::Secondary));
+    assert_eq!(read.server(HaRole::Primary).unwrap().name, "a");
+    assert_eq!(read.limits.delayed_updates, 0);
+    let mut with_backlog = balanced();
+    with_backlog["delayed-updates-limit"] = json!(7);
+    assert_eq!(read_valid(&with_backlog).limits.delayed_updates, 7);
+}
+
+#[test]
+fn backup_servers_get_updates_and_send_none() {
+    let mut with_backup = pair();
+    with_backup["peers"].as_array_mut().unwrap().push(backup("c"));
+    let names = |read: &HaRelationship| -> Vec<String> {
+        read.backups().map(|backup| backup.name.clone()).collect()
+    };
+    let standby = read(&json!([with_backup])).unwrap();
+    assert_eq!(
+        (standby.partner().unwrap().name.as_str(), names(&standby)),
+        ("server1", vec!["c".to_owned()])
+    );
+    with_backup["this-server-name"] = json!("c");
+    let own_backup = read(&json!([with_backup])).unwrap();
+    assert_eq!((own_backup.partner(), names(&own_backup)), (None, Vec::new()));
+}
+
+#[test]
+fn replies_wait_for_backup_servers_in_passive_backup_only() {
+    let mut passive = json!({ "this-server-name": "a", "mode": "passive-backup", "peers": [
+        { "name": "a", "url": "http://192.0.2.1:1/", "role": "primary" }, backup("b") ] });
+    assert!(!read(&json!([passive])).unwrap().waits_for_backups);
+    passive["wait-backup-ack"] = json!(true);
+    let relationship = read(&json!([passive])).unwrap();
+    assert!(relationship.waits_for_backups && relationship.partner().is_none());
+    passive["peers"][1]["role"] = json!("standby");
+    let text = read(&json!([passive])).unwrap_err();
+    assert!(text.contains("standby servers not allowed in the passive backup"), "{text}");
+}
+
+#[test]
+fn a_peer_has_its_own_files_for_tls_or_those_of_the_relationship() {
+    let mut with_tls = pair();
+    for (key, file) in [("trust-anchor", "ca"), ("cert-file", "cert"), ("key-file", "key")] {
+        with_tls[key] = json!(file);
+    }
+    with_tls["require-client-certs"] = json!(false);
+    with_tls["peers"][0]["cert-file"] = json!("other");
+    with_tls["peers"][0]["url"] = json!("https://192.0.2.1:8005/");
+    let relationship = read(&json!([with_tls])).unwrap();
+    let files = |certificate: &str, is_client_certificate_required| TlsFiles {
+        trust_anchor: "ca".to_owned(),
+        certificate: certificate.to_owned(),
+        key: "key".to_owned(),
+        is_client_certificate_required,
+    };
+    assert_eq!(relationship.own.tls, Some(files("cert", false)));
+    assert_eq!(relationship.partner().unwrap().tls, Some(files("other", true)));
+    with_tls["peers"][0]["key-file"] = json!("");
+    let text = read(&json!([with_tls])).unwrap_err();
+    assert!(text.contains("bad TLS config for server server1: key-file parameter is"), "{text}");
+    for key in ["trust-anchor", "cert-file", "key-file"] {
+        with_tls["peers"][0][key] = json!("");
+    }
+    let text = read(&json!([with_tls])).unwrap_err();
+    assert!(text.contains("https scheme is not supported for server server1"), "{text}");
+}
+
+#[test]
+fn godwit_s_own_settings_are_in_the_user_context() {
+    assert!(read(&json!([pair()])).unwrap().heals_clock_skew);
+    let mut with_context = pair();
+    let own = json!({ "take-over-delay": 30_000, "heal-clock-skew": false });
+    with_context["user-context"] = json!({ "godwit": own });
+    let relationship = read(&json!([with_context])).unwrap();
+    assert_eq!(relationship.limits.take_over_ms, Some(30_000));
+    assert!(!relationship.heals_clock_skew);
+    with_context["user-context"] = json!({ "godwit": { "take-over-delay": 0 } });
+    assert!(read(&json!([with_context])).unwrap_err().contains("take-over-delay"));
+    with_context["user-context"] = json!({ "godwit": { "take-over": 1 } });
+    assert!(read(&json!([with_context])).unwrap_err().contains("unknown key `take-over`"));
+}
+
+#[test]
+fn pauses_are_of_known_states_and_once_each() {
+    let states = |states: Value| {
+        let mut pair = pair();
+        pair["state-machine"] = json!({ "states": states });
+        read(&json!([pair]))
+    };
+    let one = |state: &str, pause: &str| json!({ "state": state, "pause": pause });
+    let read =
+        states(json!([one("ready", "once"), one("waiting", "never"), one("syncing", "always")]));
+    let pauses = [("ready", HaPause::Once), ("syncing", HaPause::Always)];
+    assert_eq!(read.unwrap().pauses, pauses.map(|(name, pause)| (name.to_owned(), pause)));
+    assert!(states(json!([one("foo", "once")])).unwrap_err().contains("unknown state foo"));
+    let twice = states(json!([one("ready", "once"), one("ready", "never")])).unwrap_err();
+    assert!(twice.contains("duplicated configuration for the 'ready' state"), "{twice}");
+    assert!(states(json!([one("ready", "often")])).unwrap_err().contains("pause"));
+}
+
+#[test]
+fn each_wrong_parameter_is_an_error() {
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut pair = pair();
+        change(&mut pair);
+        read(&json!([pair])).unwrap_err()
+    };
+    type Change<'c> = &'c dyn Fn(&mut Value);
+    let cases: [(Change<'_>, &str); 10] = [
+        (&|pair| pair["delayed-updates-limit"] = json!(1), "'delayed-updates-limit' must be"),
+        (&|pair| pair["this-server-name"] = json!("x"), "no peer configuration specified"),
+        (&|pair| pair["peers"][0]["url"] = json!("http://host:1/"), "bad url 'http://host:1/'"),
+        (&|pair| pair["peers"][1]["role"] = json!("primary"), "multiple primary servers"),
+        (&|pair| pair["peers"][1]["role"] = json!("backup"), "standby server required"),
+        (&|pair| pair["peers"][1]["role"] = json!("secondary"), "secondary servers not allowed"),
+        (&|pair| pair["peers"][1]["name"] = json!("server1"), "`server1` exists already"),
+        (&|pair| pair["heartbeat-delay"] = json!(-1), "heartbeat-delay"),
+        (&|pair| pair["wait-backup-ack"] = json!(true), "'wait-backup-ack' must be set to false"),
+        (&|pair| pair["heartbeat-dela"] = json!(1), "unknown key `heartbeat-dela`"),
+    ];
+    for (change, message) in cases {
+        let text = changed(change);
+        assert!(text.contains(message), "{message}: {text}");
+    }
+    assert!(read(&json!([])).unwrap_err().contains("must not be empty"));
+}
+
+#[test]
+fn valid_parameters_that_the_server_cannot_serve_are_named() {
+    let mut with_backups = pair();
+    let backups = (0..=HA_BACKUPS_MAX).map(|number| backup(&format!("backup{number}")));
+    with_backups["peers"].as_array_mut().unwrap().extend(backups);
+    assert!(read(&json!([with_backups])).unwrap_err().contains("more than 8 backup servers"));
+    assert!(read(&json!([pair(), pair()])).unwrap_err().contains("several relationships"));
+    let mut without_listener = pair();
+    without_listener["multi-threading"] = json!({ "http-dedicated-listener": false });
+    let text = read(&json!([without_listener])).unwrap_err();
+    assert!(text.contains("`http-dedicated-listener` false"), "{text}");
+}

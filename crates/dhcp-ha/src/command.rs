@@ -1,0 +1,170 @@
+//! Commands to the partner and its answers, as Kea writes them.
+
+use dhcp_config::HaRelationship;
+use serde_json::{Map, Value, json};
+
+use crate::state::HaState;
+
+/// First number by which a server that synchronizes disables its partner's service (`origin-id`).
+pub(crate) const PARTNER_ORIGIN: u32 = 2000;
+
+/// Command to the partner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartnerCommand {
+    /// `ha-heartbeat`: the partner reports its state.
+    Heartbeat,
+    /// `dhcp-disable`: the partner does not answer clients while its leases are copied, for this
+    /// period in seconds at most; `None` for that of the configuration.
+    Disable(Option<u64>),
+    /// `lease4-get-page` or `lease6-get-page`: the leases after this address, or the first ones.
+    Page(Option<String>),
+    /// `ha-sync-complete-notify`: this server has all leases.
+    SyncComplete,
+    /// `dhcp-enable`: the partner answers clients again.
+    Enable,
+    /// `ha-reset`: the partner copies this server's leases.
+    Reset,
+    /// Updates of leases that have waited. The driver has them, and sends a command for each, or
+    /// one for all.
+    DelayedUpdates,
+    /// `ha-maintenance-notify`: the partner is to prepare for its end, or to go on.
+    NotifyMaintenance {
+        /// True if the partner is to go on.
+        is_cancel: bool,
+        /// State of this server, or the state that it will enter if the maintenance is canceled.
+        state: HaState,
+    },
+}
+
+impl PartnerCommand {
+    /// Returns the body of the command for the daemon `service` (`dhcp4`, `dhcp6`); null for
+    /// updates that have waited.
+    #[must_use]
+    pub fn body(&self, config: &HaRelationship, service: &str) -> Value {
+        let name = &config.own.name;
+        let (command, arguments) = match self {
+            Self::Heartbeat => ("ha-heartbeat".to_owned(), json!({ "server-name": name })),
+            Self::Disable(period_s) => {
+                let period_s = period_s.unwrap_or((config.limits.sync_ms / 1_000).max(1).into());
+                let arguments = json!({ "max-period": period_s, "origin": "ha-partner",
+                                        "origin-id": PARTNER_ORIGIN });
+                ("dhcp-disable".to_owned(), arguments)
+            }
+            Self::Page(after) => {
+                let from = after.as_deref().unwrap_or("start");
+                let family = service.trim_start_matches("dhcp");
+                let arguments = json!({ "from": from, "limit": config.limits.page_leases });
+                (format!("lease{family}-get-page"), arguments)
+            }
+            Self::SyncComplete => {
+                let arguments = json!({ "origin": PARTNER_ORIGIN, "origin-id": PARTNER_ORIGIN,
+                                        "server-name": name });
+                ("ha-sync-complete-notify".to_owned(), arguments)
+            }
+            Self::Reset => ("ha-reset".to_owned(), json!({ "server-name": name })),
+            Self::DelayedUpdates => return Value::Null,
+            Self::Enable => {
+                let arguments = json!({ "origin": "ha-partner", "origin-id": PARTNER_ORIGIN });
+                ("dhcp-enable".to_owned(), arguments)
+            }
+            Self::NotifyMaintenance { is_cancel, state } => {
+                let arguments = json!({ "cancel": is_cancel, "server-name": name,
+                                        "state": state.name() });
+                ("ha-maintenance-notify".to_owned(), arguments)
+            }
+        };
+        json!({ "command": command, "service": [service], "arguments": arguments })
+    }
+
+    /// Returns the time limit of the command in milliseconds.
+    #[must_use]
+    pub fn timeout_ms(&self, config: &HaRelationship) -> u32 {
+        match self {
+            Self::Page(_) => config.limits.sync_ms.max(1_000),
+            // A partner that is silent for longer counts as failed anyway.
+            _ => config.limits.response_ms.clamp(1_000, 10_000),
+        }
+    }
+}
+
+/// Answer of the partner to a command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandResult {
+    /// Result code; 0 is success.
+    pub code: i64,
+    /// Text for people; empty if there is none.
+    pub text: String,
+    /// Data of the answer; empty if there is none.
+    pub arguments: Map<String, Value>,
+}
+
+impl CommandResult {
+    /// Reads the body of an HTTP answer: a list with one map. A bare map is an error whatever its
+    /// result says: control agents and refusing listeners report errors so.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the body is not the answer to a command.
+    pub fn parse(body: &str) -> Result<Self, String> {
+        let value: Value = serde_json::from_str(body)
+            .map_err(|error| format!("the answer is not JSON: {error}"))?;
+        let map = match &value {
+            Value::Array(items) => items.first(),
+            Value::Object(map) => {
+                let text = map.get("text").and_then(Value::as_str).unwrap_or("an error");
+                return Err(format!("the partner reports: {text}"));
+            }
+            _ => None,
+        };
+        let map = map.and_then(Value::as_object).ok_or("the answer has no map in a list")?;
+        let code = map.get("result").and_then(Value::as_i64).ok_or("the answer has no `result`")?;
+        let text = map.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let arguments = map.get("arguments").and_then(Value::as_object).cloned();
+        Ok(Self { code, text, arguments: arguments.unwrap_or_default() })
+    }
+
+    /// Returns text and code as Kea quotes them.
+    pub(crate) fn message(&self) -> String {
+        let Self { code, text, .. } = self;
+        if text.is_empty() {
+            format!("error code {code})")
+        } else {
+            format!("{text} (error code {code})")
+        }
+    }
+
+    /// Returns the answer if its code is one of `codes`.
+    ///
+    /// # Errors
+    ///
+    /// The code and text of another answer.
+    pub(crate) fn with_code(self, codes: &[i64]) -> Result<Self, String> {
+        if codes.contains(&self.code) {
+            Ok(self)
+        } else {
+            Err(format!("the partner answers {}: {}", self.code, self.text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_map_in_a_list_is_an_answer() {
+        let answer = CommandResult::parse(r#"[ { "result": 3, "text": "x" }, 7 ]"#).unwrap();
+        assert_eq!((answer.code, answer.text.as_str()), (3, "x"));
+        assert!(answer.with_code(&[0]).unwrap_err().contains("answers 3: x"));
+        for (body, error) in [
+            (r#"{ "result": 0, "text": "Forbidden" }"#, "reports: Forbidden"),
+            ("[]", "no map"),
+            ("7", "no map"),
+            ("[ { } ]", "no `result`"),
+            ("<html>", "not JSON"),
+        ] {
+            let read = CommandResult::parse(body).unwrap_err();
+            assert!(read.contains(error), "{read}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Updates of leases to the partner: their commands, and the partner's verdicts.
+
+use serde_json::{Map, Value, json};
+
+use crate::command::CommandResult;
+
+/// Result code of a success.
+const SUCCESS: i64 = 0;
+/// Result code of a command that has found nothing.
+const EMPTY: i64 = 3;
+/// Result code of a conflict.
+const CONFLICT: i64 = 4;
+
+/// Verdict of the partner about the update of one lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UpdateVerdict {
+    /// The partner has the lease.
+    Taken,
+    /// Another change of the lease is under way at the partner; the update is to be sent again.
+    Busy,
+    /// The partner refuses the lease, for this reason.
+    Refused(String),
+}
+
+/// Returns the lease, as commands show it, in the form of an update: with the time of its end
+/// (`expire`) instead of its last transaction (`cltt`).
+fn updated(mut lease: Value) -> Value {
+    if let Some(map) = lease.as_object_mut() {
+        let number = |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_u64);
+        let cltt_s = number(map, "cltt").unwrap_or(0);
+        let lifetime_s = number(map, "valid-lft").unwrap_or(0);
+        map.remove("cltt");
+        map.insert("expire".to_owned(), json!(cltt_s.saturating_add(lifetime_s)));
+    }
+    lease
+}
+
+/// Returns the command that updates `lease` at a DHCPv4 partner, or deletes it if `is_deletion`.
+#[must_use]
+pub fn lease_command(lease: Value, is_deletion: bool) -> Value {
+    let mut lease = updated(lease);
+    if let Some(map) = lease.as_object_mut() {
+        map.insert("origin".to_owned(), json!("ha-partner"));
+        if !is_deletion {
+            map.insert("force-create".to_owned(), json!(true));
+        }
+    }
+    let name = if is_deletion { "lease4-del" } else { "lease4-update" };
+    json!({ "command": name, "service": ["dhcp4"], "arguments": lease })
+}
+
+/// Returns the command that updates `leases` and deletes `deleted` at a DHCPv6 partner.
+#[must_use]
+pub fn bulk_apply(leases: Vec<Value>, deleted: Vec<Value>) -> Value {
+    let leases: Vec<Value> = leases.into_iter().map(updated).collect();
+    let deleted: Vec<Value> = deleted.into_iter().map(updated).collect();
+    json!({
+        "command": "lease6-bulk-apply",
+        "service": ["dhcp6"],
+        "arguments": { "deleted-leases": deleted, "leases": leases, "origin": "ha-partner" },
+    })
+}
+
+fn verdict(code: i64, text: &str) -> UpdateVerdict {
+    match code {
+        SUCCESS => UpdateVerdict::Taken,
+        CONFLICT if text.starts_with("ResourceBusy") => UpdateVerdict::Busy,
+        _ => UpdateVerdict::Refused(format!("{code}: {text}")),
+    }
+}
+
+/// Returns the verdict that the answer to [`lease_command`] expresses.
+#[must_use]
+pub fn lease_verdict(answer: &CommandResult, is_deletion: bool) -> UpdateVerdict {
+    // A lease that was to be deleted and does not exist is as the update demands.
+    let is_done = is_deletion && answer.code == EMPTY;
+    verdict(if is_done { SUCCESS } else { answer.code }, &answer.text)
+}
+
+/// Returns the verdicts that the answer to [`bulk_apply`] expresses about the leases of
+/// `addresses`, as texts without a prefix length.
+#[must_use]
+pub fn bulk_verdicts(answer: &CommandResult, addresses: &[String]) -> Vec<UpdateVerdict> {
+    if !matches!(answer.code, SUCCESS | EMPTY) {
+        return vec![verdict(answer.code, &answer.text); addresses.len()];
+    }
+    let failed = answer.arguments.get("failed-leases").and_then(Value::as_array);
+    let failed = failed.map(Vec::as_slice).unwrap_or_default();
+    let of_address = |address: &String| {
+        let is_it = |one: &&Value| one["ip-address"].as_str() == Some(address.as_str());
+        let Some(failure) = failed.iter().find(is_it) else { return UpdateVerdict::Taken };
+        let text = failure["error-message"].as_str().unwrap_or_default();
+        verdict(failure["result"].as_i64().unwrap_or(1), text)
+    };
+    addresses.iter().map(of_address).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(code: i64, text: &str, arguments: Value) -> CommandResult {
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        CommandResult { code, text: text.to_owned(), arguments }
+    }
+
+    #[test]
+    fn an_update_has_the_end_of_the_lease() {
+        let lease = json!({ "ip-address": "10.0.0.1", "cltt": 1000, "valid-lft": 60 });
+        let update = lease_command(lease.clone(), false);
+        assert_eq!(update["command"], "lease4-update");
+        let arguments = &update["arguments"];
+        assert_eq!(arguments["expire"], 1060);
+        assert_eq!(arguments["force-create"], true);
+        assert!(arguments.get("cltt").is_none());
+        let deletion = lease_command(lease, true);
+        assert_eq!(
+            (&deletion["command"], &deletion["arguments"]["force-create"]),
+            (&json!("lease4-del"), &Value::Null)
+        );
+    }
+
+    #[test]
+    fn a_busy_lease_is_no_refusal() {
+        let verdicts = [
+            (0, "IPv4 lease updated.", false, UpdateVerdict::Taken),
+            (3, "IPv4 lease not found.", true, UpdateVerdict::Taken),
+            (
+                4,
+                "ResourceBusy: IP address:10.0.0.1 could not be updated.",
+                false,
+                UpdateVerdict::Busy,
+            ),
+            (4, "x", false, UpdateVerdict::Refused("4: x".to_owned())),
+            (1, "y", false, UpdateVerdict::Refused("1: y".to_owned())),
+        ];
+        for (code, text, is_deletion, verdict) in verdicts {
+            let answer = answer(code, text, Value::Null);
+            assert_eq!(lease_verdict(&answer, is_deletion), verdict, "{text}");
+        }
+    }
+
+    #[test]
+    fn failed_leases_are_refused_also_in_a_success() {
+        let failed = json!({ "failed-leases": [
+            { "type": "IA_NA", "ip-address": "2001:db8::2", "result": 4,
+              "error-message": "ResourceBusy: x" } ] });
+        let addresses = ["2001:db8::1".to_owned(), "2001:db8::2".to_owned()];
+        let verdicts = bulk_verdicts(&answer(0, "", failed), &addresses);
+        assert_eq!(verdicts, [UpdateVerdict::Taken, UpdateVerdict::Busy]);
+        let verdicts = bulk_verdicts(&answer(1, "bad", Value::Null), &addresses);
+        assert_eq!(verdicts, vec![UpdateVerdict::Refused("1: bad".to_owned()); 2]);
+        // A deletion of a lease that does not exist counts as done.
+        assert_eq!(bulk_verdicts(&answer(3, "", Value::Null), &addresses)[0], UpdateVerdict::Taken);
+    }
+}

@@ -1,0 +1,10 @@
+//! Integration tests of `dhcp-ha`, one program: a module for each subject.
+
+mod backups;
+mod recovery;
+mod requests;
+mod states;
+mod status;
+mod world;
+mod world_server;
+mod worlds;

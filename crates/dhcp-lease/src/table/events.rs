@@ -1,0 +1,379 @@
+//! Events that the lease table records, if anybody asks for them; see [`crate::event`].
+//!
+//! Each stripe has the events of its slots. Whoever takes events looks up which stripes have some,
+//! and locks those.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use base::Now;
+
+use super::LeaseTable;
+use super::address_map::STRIPES;
+use super::stripe::Locked;
+use super::table_family::{FamilySlotFields, TableFamily};
+use crate::event::{Answer, EventCause, ExchangeCell, LeaseEventKind, RecordedEvent};
+use crate::lease::{Lease, LeaseState};
+
+/// Treatment of events that nobody takes in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventOverflow {
+    /// Keep every event: whoever changes leases waits for those that take the events.
+    Keep,
+    /// Drop and count further events when this number of them has not been taken.
+    DropAbove(usize),
+}
+
+/// State of the table's recording of events.
+#[derive(Debug, Default)]
+pub(super) struct EventRecording {
+    is_recording: AtomicBool,
+    /// True if events refer to the exchanges that caused them.
+    is_recording_exchanges: AtomicBool,
+    /// True if answers without a change of a lease are recorded also.
+    is_recording_answers: AtomicBool,
+    /// Position of the next event, or of the next end of an exchange, in the order of both.
+    next_order: AtomicU64,
+    /// Number of recorded events that were not taken.
+    waiting: AtomicUsize,
+    /// Largest number of waiting events.
+    waiting_max: AtomicUsize,
+    dropped: AtomicU64,
+    stripes_with_events: StripeSet,
+}
+
+/// Set of stripes, which several threads change.
+#[derive(Debug, Default)]
+struct StripeSet([AtomicU64; STRIPES / 64]);
+
+impl StripeSet {
+    fn insert(&self, stripe: usize) {
+        let (word, bit) = (&self.0[stripe / 64], 1 << (stripe % 64));
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            word.fetch_or(bit, Ordering::Release);
+        }
+    }
+
+    fn remove(&self, stripe: usize) {
+        self.0[stripe / 64].fetch_and(!(1 << (stripe % 64)), Ordering::Release);
+    }
+
+    /// Calls `visit` with each stripe of the set in ascending order.
+    fn for_each(&self, mut visit: impl FnMut(usize)) {
+        for (first_stripe, word) in (0..).step_by(64).zip(&self.0) {
+            let mut bits = word.load(Ordering::Acquire);
+            while bits != 0 {
+                visit(first_stripe + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
+            }
+        }
+    }
+}
+
+impl EventRecording {
+    /// Returns the position of an event, or of the end of an exchange, that happens now. Events of
+    /// a client have ascending positions, as its exchanges do not overlap.
+    fn take_order(&self) -> u64 {
+        self.next_order.fetch_add(1, Ordering::AcqRel)
+    }
+}
+
+/// Recorded event that was not taken, with its position among the table's events.
+#[derive(Debug)]
+pub(super) struct WaitingEvent<F: TableFamily> {
+    order: u64,
+    pub(super) event: Arc<RecordedEvent<F>>,
+}
+
+/// Limit of the events that one call takes.
+#[derive(Clone, Copy)]
+struct EventLimit {
+    settled_epoch: u64,
+    /// Position before which an event must have been recorded, and its exchange completed: so a
+    /// call takes all events of an exchange or none, and no event of a client without the earlier
+    /// ones.
+    order: u64,
+}
+
+impl<F: TableFamily> LeaseTable<F> {
+    /// Begins to record events of leases: changes after the call are recorded, and none of which
+    /// only the end was seen. If events are recorded already, only `overflow` changes.
+    pub fn record_events(&self, overflow: EventOverflow) {
+        let waiting_max = match overflow {
+            EventOverflow::Keep => usize::MAX,
+            EventOverflow::DropAbove(count) => count,
+        };
+        self.events.waiting_max.store(waiting_max, Ordering::Relaxed);
+        if !self.events.is_recording.swap(true, Ordering::AcqRel) {
+            // A change that was under way has not recorded the lease before it.
+            (0..STRIPES).for_each(|stripe| self.lock(stripe).discard_events());
+        }
+    }
+
+    /// Returns the treatment of events that nobody takes in time.
+    #[must_use]
+    pub fn event_overflow(&self) -> EventOverflow {
+        match self.events.waiting_max.load(Ordering::Relaxed) {
+            usize::MAX => EventOverflow::Keep,
+            count => EventOverflow::DropAbove(count),
+        }
+    }
+
+    /// Ends the recording of events. Those recorded so far can still be taken.
+    pub fn stop_recording_events(&self) {
+        self.events.is_recording.store(false, Ordering::Release);
+    }
+
+    /// Begins or ends to keep the message and the reply of each exchange that causes events, as
+    /// long as events are recorded. Without them an event costs much less.
+    pub fn record_exchanges(&self, is_wanted: bool) {
+        self.events.is_recording_exchanges.store(is_wanted, Ordering::Release);
+    }
+
+    /// Returns true if events refer to the exchanges that caused them.
+    #[must_use]
+    pub fn is_recording_exchanges(&self) -> bool {
+        self.is_recording_events() && self.events.is_recording_exchanges.load(Ordering::Relaxed)
+    }
+
+    /// Begins or ends to record answers that change no lease, as long as events are recorded.
+    pub fn record_answers(&self, is_wanted: bool) {
+        self.events.is_recording_answers.store(is_wanted, Ordering::Release);
+    }
+
+    /// Returns true if answers that change no lease are recorded.
+    #[must_use]
+    pub fn is_recording_answers(&self) -> bool {
+        self.is_recording_events() && self.events.is_recording_answers.load(Ordering::Relaxed)
+    }
+
+    /// Returns the position of the end of an exchange, for
+    /// [`ExchangeOwner::complete`](crate::ExchangeOwner::complete).
+    #[must_use]
+    pub fn take_event_order(&self) -> u64 {
+        self.events.take_order()
+    }
+
+    /// Records `answer`, which belongs to `exchange`, if answers are recorded and its lease, if it
+    /// has one, is the client's.
+    pub fn record_answer(
+        &self,
+        now: Now,
+        answer: &Answer<'_, F>,
+        exchange: Option<&Arc<ExchangeCell>>,
+    ) {
+        if !self.is_recording_answers() {
+            return;
+        }
+        let wall_s = self.check_clock(now).now.wall_s();
+        let slot_number = self.slot_number_of(answer.address);
+        let mut stripe = slot_number.map_or_else(|| self.lock(0), |number| self.lock_of(number));
+        let mut event = RecordedEvent {
+            kind: LeaseEventKind::Answered,
+            address: answer.address,
+            before: None,
+            after: None,
+            row_epoch: answer.row_epoch,
+            exchange: exchange.cloned(),
+        };
+        if let Some(lease) = &answer.lease {
+            let Some(id) = slot_number.and_then(|number| stripe.find(number)) else { return };
+            if !stripe.slot(id).is_owned_by(&lease.identity) {
+                return;
+            }
+            let Some(before) = stripe.recorded_lease(id) else { return };
+            let mut client = F::SlotFields::default();
+            client.settle_at(answer.address);
+            client.remember(&lease.identity);
+            event.after = Some(lease.written(&before, client.client().clone(), wall_s));
+            event.before = Some(before);
+        }
+        stripe.push_event(event);
+    }
+
+    /// Returns true if events of leases are recorded.
+    #[must_use]
+    pub fn is_recording_events(&self) -> bool {
+        self.events.is_recording.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of recorded events that have not been taken.
+    #[must_use]
+    pub fn waiting_events(&self) -> usize {
+        self.events.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if an event that was recorded before `order`, a result of
+    /// [`LeaseTable::take_event_order`], has not been taken.
+    #[must_use]
+    pub fn has_events_before(&self, order: u64) -> bool {
+        let mut is_any = false;
+        self.events.stripes_with_events.for_each(|stripe| {
+            let stripe = self.lock(stripe);
+            is_any |= stripe.state.events.iter().any(|waiting| waiting.order < order);
+        });
+        is_any
+    }
+
+    /// Returns the number of events that were dropped since the last call, because too many had not
+    /// been taken.
+    #[must_use]
+    pub fn take_dropped_events(&self) -> u64 {
+        self.events.dropped.swap(0, Ordering::Relaxed)
+    }
+
+    /// Moves the events whose rows are settled at `settled_epoch`, and whose exchanges are
+    /// complete, to `events`. Events of an address are in the order of its changes, and those of a
+    /// client in the order of its messages, also over several calls. The events of an exchange come
+    /// by the same call. Returns the highest epoch, at most `settled_epoch`, of whose rows no event
+    /// stays behind.
+    pub fn take_events(&self, settled_epoch: u64, events: &mut Vec<Arc<RecordedEvent<F>>>) -> u64 {
+        let limit =
+            EventLimit { settled_epoch, order: self.events.next_order.load(Ordering::Acquire) };
+        let mut taken = Vec::new();
+        let mut complete_epoch = settled_epoch;
+        self.events.stripes_with_events.for_each(|stripe| {
+            let oldest_epoch = self.lock(stripe).take_events(limit, &mut taken);
+            complete_epoch = complete_epoch.min(oldest_epoch.saturating_sub(1));
+        });
+        self.events.waiting.fetch_sub(taken.len(), Ordering::Relaxed);
+        taken.sort_unstable_by_key(|waiting| waiting.order);
+        events.extend(taken.into_iter().map(|waiting| waiting.event));
+        complete_epoch
+    }
+}
+
+impl<F: TableFamily> Locked<'_, F> {
+    /// Drops the events that were not taken.
+    fn discard_events(&mut self) {
+        let count = core::mem::take(&mut self.state.events).len();
+        self.table.events.waiting.fetch_sub(count, Ordering::Relaxed);
+        self.table.events.stripes_with_events.remove(self.number);
+    }
+
+    /// Moves ready events to `taken`. Returns the lowest row epoch of those that stay, `u64::MAX`
+    /// if none stays.
+    fn take_events(&mut self, limit: EventLimit, taken: &mut Vec<WaitingEvent<F>>) -> u64 {
+        let is_ready = |waiting: &WaitingEvent<F>| {
+            waiting.order < limit.order && waiting.event.is_ready(limit.settled_epoch, limit.order)
+        };
+        if self.state.events.iter().all(is_ready) {
+            taken.append(&mut self.state.events);
+            self.table.events.stripes_with_events.remove(self.number);
+            return u64::MAX;
+        }
+        let all = core::mem::take(&mut self.state.events);
+        let mut kept: Vec<WaitingEvent<F>> = Vec::new();
+        for waiting in all {
+            // An event stays behind the earlier events of its address.
+            let is_behind =
+                |earlier: &WaitingEvent<F>| earlier.event.address == waiting.event.address;
+            if is_ready(&waiting) && !kept.iter().any(is_behind) {
+                taken.push(waiting);
+            } else {
+                kept.push(waiting);
+            }
+        }
+        if kept.is_empty() {
+            self.table.events.stripes_with_events.remove(self.number);
+        }
+        let epochs = kept.iter().map(|waiting| waiting.event.row_epoch);
+        let oldest_epoch = epochs.min().unwrap_or(u64::MAX);
+        self.state.events = kept;
+        oldest_epoch
+    }
+
+    /// Returns the lease in slot `id` that operators see, if events are recorded.
+    pub(super) fn recorded_lease(&self, id: u32) -> Option<Lease<F>> {
+        if !self.table.is_recording_events() {
+            return None;
+        }
+        let slot = self.slot(id);
+        let state = slot.shown_state().filter(|_| slot.version != 0)?;
+        Some(slot.row(state).to_lease())
+    }
+
+    /// Records that the lease of slot `id` was changed from `before` to its row in the state
+    /// `after`, `None` without a lease, if events are recorded.
+    pub(super) fn record(
+        &mut self,
+        id: u32,
+        kind: LeaseEventKind,
+        before: Option<Lease<F>>,
+        after: Option<LeaseState>,
+        cause: EventCause<'_>,
+    ) {
+        if !self.table.is_recording_events() {
+            return;
+        }
+        let slot = self.slot(id);
+        let event = RecordedEvent {
+            kind,
+            address: slot.address(),
+            before,
+            after: after.map(|state| slot.row(state).to_lease()),
+            row_epoch: cause.row_epoch,
+            exchange: cause.exchange.cloned(),
+        };
+        self.push_event(event);
+    }
+
+    /// Records that the lease of slot `id`, which was `before` by the events so far, is that of a
+    /// shared database now, if events are recorded. The row is in the database already, so the
+    /// event waits for nothing but the earlier events of its address.
+    pub(super) fn record_correction(&mut self, id: u32, before: Option<Lease<F>>) {
+        let after = self.recorded_lease(id);
+        if before == after || !self.table.is_recording_events() {
+            return;
+        }
+        let address = self.slot(id).address();
+        let kind = LeaseEventKind::Corrected;
+        self.push_event(RecordedEvent {
+            kind,
+            address,
+            before,
+            after,
+            row_epoch: 0,
+            exchange: None,
+        });
+    }
+
+    /// Drops the events of the row of `address` in `row_epoch`, which a database has refused, and
+    /// later ones of the address, which follow from that row. Returns the first one that is a
+    /// change.
+    pub(super) fn discard_refused(
+        &mut self,
+        address: F::Address,
+        row_epoch: u64,
+    ) -> Option<Arc<RecordedEvent<F>>> {
+        let (mut is_refused, mut first) = (false, None);
+        let count = self.state.events.len();
+        self.state.events.retain(|WaitingEvent { event, .. }| {
+            if event.address != address {
+                return true;
+            }
+            is_refused |= event.row_epoch == row_epoch;
+            if is_refused && event.is_change() && first.is_none() {
+                first = Some(Arc::clone(event));
+            }
+            !is_refused
+        });
+        let discarded = count - self.state.events.len();
+        self.table.events.waiting.fetch_sub(discarded, Ordering::Relaxed);
+        first
+    }
+
+    /// Adds `event` to the stripe's events, unless too many have not been taken.
+    fn push_event(&mut self, event: RecordedEvent<F>) {
+        let recording = &self.table.events;
+        let waiting_max = recording.waiting_max.load(Ordering::Relaxed);
+        if recording.waiting.load(Ordering::Relaxed) >= waiting_max {
+            recording.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        recording.waiting.fetch_add(1, Ordering::Relaxed);
+        let order = recording.take_order();
+        self.state.events.push(WaitingEvent { order, event: Arc::new(event) });
+        recording.stripes_with_events.insert(self.number);
+    }
+}

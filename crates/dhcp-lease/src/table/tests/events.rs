@@ -1,0 +1,120 @@
+//! Tests of the order of recorded events, and of answers among them.
+
+use std::sync::Arc;
+
+use super::super::LeaseTable;
+use super::{SECOND_NS, SETTLED, START, change, for_both_families, lease_for, slot};
+use crate::event::{
+    Answer, AnsweredLease, ExchangeOwner, ExchangeRecord, LeaseEventKind, RecordedEvent,
+    RecordedIngress,
+};
+use crate::pool::PoolSet;
+use crate::sample::SampleFamily;
+use crate::table::events::EventOverflow;
+
+for_both_families! {
+    events_of_a_client_come_in_the_order_of_its_messages,
+    events_of_an_exchange_come_together,
+    an_answer_shows_the_lease_that_it_repeats,
+}
+
+/// Number of the first address of the pool. Addresses next to each other are in other stripes.
+const FIRST: u32 = 0x0a00_0000;
+
+fn table<F: SampleFamily>() -> (LeaseTable<F>, Arc<PoolSet<F>>) {
+    let table = LeaseTable::<F>::new(3);
+    let pools = table.configure(&[F::pool(FIRST, FIRST + 511)], &[]);
+    table.record_events(EventOverflow::Keep);
+    table.record_exchanges(true);
+    table.record_answers(true);
+    (table, pools)
+}
+
+fn lease<F: SampleFamily>(
+    table: &LeaseTable<F>,
+    pools: &PoolSet<F>,
+    number: u32,
+    exchange: Option<&ExchangeOwner>,
+) {
+    let free = slot(table, pools, START, number).unwrap();
+    let changes = [change(1, &free, lease_for::<F>(100))];
+    let cell = exchange.map(ExchangeOwner::cell);
+    table.apply_caused(START, &changes, SETTLED, cell, &mut |_| {}).unwrap();
+}
+
+fn complete<F: SampleFamily>(table: &LeaseTable<F>, exchange: ExchangeOwner) {
+    let local = core::net::Ipv4Addr::LOCALHOST.into();
+    let ingress = RecordedIngress {
+        source: (local, 68).into(),
+        local,
+        interface: 1,
+        is_multicast: false,
+        mac: None,
+    };
+    let record =
+        ExchangeRecord { message: [].into(), reply: [].into(), ingress, wall_us: START.wall_us };
+    exchange.complete(record, table.take_event_order());
+}
+
+fn taken<F: SampleFamily>(table: &LeaseTable<F>) -> Vec<Arc<RecordedEvent<F>>> {
+    let mut events = Vec::new();
+    table.take_events(u64::MAX, &mut events);
+    events
+}
+
+fn events_of_a_client_come_in_the_order_of_its_messages<F: SampleFamily>() {
+    let (table, pools) = table::<F>();
+    // From the last stripe to the first.
+    let numbers: Vec<u32> = (0..200).rev().map(|number| FIRST + number).collect();
+    numbers.iter().for_each(|&number| lease(&table, &pools, number, None));
+    let order: Vec<u32> = taken(&table).iter().map(|event| F::number(event.address)).collect();
+    assert_eq!(order, numbers);
+}
+
+fn events_of_an_exchange_come_together<F: SampleFamily>() {
+    let (table, pools) = table::<F>();
+    let exchange = ExchangeOwner::default();
+    lease(&table, &pools, FIRST + 9, Some(&exchange));
+    assert!(taken(&table).is_empty());
+    lease(&table, &pools, FIRST + 4, Some(&exchange));
+    lease(&table, &pools, FIRST + 5, None);
+    complete(&table, exchange);
+    let order: Vec<u32> = taken(&table).iter().map(|event| F::number(event.address)).collect();
+    assert_eq!(order, [FIRST + 9, FIRST + 4, FIRST + 5]);
+    assert_eq!(table.waiting_events(), 0);
+}
+
+fn an_answer_shows_the_lease_that_it_repeats<F: SampleFamily>() {
+    let (table, pools) = table::<F>();
+    lease(&table, &pools, FIRST, None);
+    let address = F::address(FIRST);
+    let later = START.after_ns(9 * SECOND_NS);
+    let answered = |who, number| {
+        let terms = F::terms(500, 7, "name");
+        let lease = Some(AnsweredLease { identity: F::client(who), terms });
+        let answer = Answer { address: F::address(number), lease, row_epoch: 0 };
+        table.record_answer(later, &answer, None);
+    };
+    // Another client's lease, and an address without a lease.
+    answered(2, FIRST);
+    answered(1, FIRST + 1);
+    answered(1, FIRST);
+    table.record_answer(later, &Answer { address, lease: None, row_epoch: 0 }, None);
+    let events = taken(&table);
+    let kinds: Vec<LeaseEventKind> = events.iter().map(|event| event.kind).collect();
+    let answer = LeaseEventKind::Answered;
+    assert_eq!(kinds, [LeaseEventKind::Allocated, answer, answer]);
+    assert_eq!(events[1].before, events[0].after);
+    let after = events[1].after.as_ref().unwrap();
+    assert_eq!((after.valid_lifetime_s, after.subnet_id, &*after.hostname), (500, 7, "name"));
+    assert_eq!(
+        (after.cltt_s, &after.client),
+        (later.wall_s(), &events[0].after.as_ref().unwrap().client)
+    );
+    assert!(events[2].before.is_none() && events[2].after.is_none());
+    let present = slot(&table, &pools, START, FIRST).unwrap();
+    assert_eq!((present.valid_lifetime_s, present.cltt_s), (100, START.wall_s()));
+    table.record_answers(false);
+    answered(1, FIRST);
+    assert!(taken(&table).is_empty());
+}

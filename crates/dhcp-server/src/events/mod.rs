@@ -1,0 +1,391 @@
+//! Lease events in the daemon: one thread moves the events of durable changes from the lease table
+//! into the feed, and each listener has a thread of its own.
+//!
+//! Without listeners nothing is recorded, and there is no thread before the first one. A listener
+//! that holds replies opens the shards' gate as it acknowledges events; others never slow the
+//! shards down. Subscribers at the control sockets come and go: see [`subscriptions`].
+
+mod exchange_collector;
+mod legal_log;
+mod local_names;
+mod name_changes;
+mod prefix_routes;
+mod recording;
+mod run_script;
+mod running;
+mod script_pool;
+mod scripts;
+mod signal;
+mod source;
+mod subscription;
+mod subscriptions;
+#[cfg(test)]
+pub(crate) mod tests;
+mod text;
+mod webhook;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use dhcp_config::DhcpConfig;
+use dhcp_engine::EventGate;
+use dhcp_events::{FallBehindPolicy, Feed, LeaseEvent, ListenerId};
+use dhcp_lease::{LeaseStore, LeaseTable, RecordedEvent};
+use netio::{Clock, Waker};
+
+use crate::ServerError;
+use crate::ha::HaService;
+use crate::leases::ServerStore;
+use crate::service::{DaemonFamily, SubnetSummary};
+pub(crate) use legal_log::{LegalLogCounts, LegalLogFamily, LegalLogListener, LegalLogService};
+use local_names::LocalNamesListener;
+pub(crate) use name_changes::{LeaseUpdateTerms, NameChangeFamily, NameChangeService};
+use name_changes::{LeasesForUpdater, NameChangeListener};
+pub(crate) use prefix_routes::DelegatedPrefix;
+use prefix_routes::PrefixRouteListener;
+use recording::EventRecorder;
+use run_script::SubnetList;
+pub(crate) use run_script::{CallContext, ScriptFamily};
+use running::RunningListener;
+pub(crate) use script_pool::ScriptPool;
+pub(crate) use scripts::{check, start_runner};
+pub(crate) use signal::EventSignal;
+pub(crate) use source::{
+    EventSource, EventSubscription, SubscribeRefusal, SubscriptionRequest, SubscriptionText,
+};
+use subscriptions::{FeedSource, Subscriptions};
+pub(crate) use text::EventFormat;
+
+/// Time after which the thread of the feed looks for durable events that no shard has reported.
+const LOOK: Duration = Duration::from_millis(20);
+/// Time for which the thread of the feed waits while nothing is recorded.
+const REST: Duration = Duration::from_secs(3_600);
+/// Time for which the thread of the feed rests after it has moved events if no reply waits for
+/// them. The shards and the listeners share processors with it, and each wake-up costs them more
+/// than the events.
+const GATHERING: Duration = Duration::from_millis(2);
+/// Maximum number of events in the feed; further ones stay in the lease table, and replies wait for
+/// them.
+const FEED_MAX: usize = 65_536;
+/// Maximum number of events in the lease table if no listener holds replies; further ones are
+/// dropped and counted.
+const WAITING_MAX: usize = 262_144;
+/// Maximum number of events that a listener takes at a time.
+const TAKEN_MAX: usize = 256;
+
+/// Listener of lease events, which runs on a thread of its own.
+pub(crate) trait EventListener<P: DaemonFamily>: Send {
+    /// Returns the name of the listener in log lines and statistics.
+    fn name(&self) -> &'static str;
+
+    /// Returns the treatment of the listener when it falls behind.
+    fn policy(&self) -> FallBehindPolicy;
+
+    /// Returns true if the listener wants events of messages that changed no lease
+    /// ([`LeaseEventKind::Answered`](dhcp_lease::LeaseEventKind::Answered)).
+    fn wants_answers(&self) -> bool {
+        false
+    }
+
+    /// Returns true if the listener reads the message and the reply of events. If no listener does,
+    /// they are not kept, and an event costs much less.
+    fn wants_exchanges(&self) -> bool {
+        true
+    }
+
+    /// Returns a text of the listener's settings: on a reload, a listener with the same name and
+    /// settings stays.
+    fn settings(&self) -> String {
+        String::new()
+    }
+
+    /// Prepares the listener before its first events.
+    fn begin(&mut self, _context: &FeedFacts) {}
+
+    /// Takes the next events, in their order. When the call returns, they are acknowledged.
+    fn take(&mut self, events: &[LeaseEvent<P>]);
+
+    /// Undoes the listener's effects outside the server, when a reload ends the listener. They stay
+    /// when the server ends, as the leases do, and when a listener with other settings goes on.
+    fn end(&mut self) {}
+}
+
+/// Facts about the feed for a listener.
+pub(crate) struct FeedFacts {
+    /// Instance of the numbers of events.
+    pub(crate) instance: String,
+    /// Number of the last event before those that the listener gets.
+    pub(crate) last_number: u64,
+    /// True from the moment on at which the server, or the listener, ends.
+    pub(crate) is_ending: Arc<AtomicBool>,
+}
+
+/// Running parts of the server that listeners need.
+#[derive(Default)]
+pub(crate) struct ListenerParts {
+    /// Scripts that run; `None` if this process cannot run any.
+    pub(crate) scripts: Option<Arc<ScriptPool>>,
+    /// UDP port at which the server listens.
+    pub(crate) server_port: u16,
+    /// Subnets of the configuration in force.
+    subnets: Arc<SubnetList>,
+    /// Sender of name change requests.
+    pub(crate) name_changes: Arc<NameChangeService>,
+}
+
+impl ListenerParts {
+    /// Returns the parts of a server at `server_port` that runs scripts by `scripts`.
+    pub(crate) fn new(server_port: u16, scripts: Option<Arc<ScriptPool>>) -> Self {
+        Self { scripts, server_port, subnets: Arc::default(), name_changes: Arc::default() }
+    }
+}
+
+/// Services of the server that take lease events in addition to the configured listeners.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct EventConsumers<'s> {
+    /// Legal log, which listens if the configuration has one.
+    pub(crate) legal_log: Option<&'s Arc<LegalLogService>>,
+    /// Relationship with a partner, if the configuration has one.
+    pub(crate) ha: Option<&'s HaService>,
+}
+
+/// Returns the listeners that the configuration `config` asks for, and those of `services`, which
+/// may refuse replies at `gate`.
+fn listeners_of<P: DaemonFamily>(
+    table: &Arc<LeaseTable<P>>,
+    config: &DhcpConfig<P>,
+    parts: &ListenerParts,
+    services: EventConsumers<'_>,
+    gate: &Arc<EventGate>,
+) -> Vec<Box<dyn EventListener<P>>> {
+    let global = &config.global;
+    let legal_log = services.legal_log.filter(|_| global.legal_log.is_some());
+    let legal_log = legal_log.map(|log| Box::new(LegalLogListener::new(Arc::clone(log))) as _);
+    let partners = services.ha.map(|ha| ha.listeners(gate)).unwrap_or_default();
+    let partners = partners.into_iter().map(|one| Box::new(one) as _);
+    let context = CallContext::new(parts.server_port, global, Arc::clone(&parts.subnets));
+    let run_script = run_script::listener(global, parts.scripts.as_ref(), context);
+    let name_changes = global.name_updates.map(|settings| match global.godwit.ddns {
+        Some(_) => {
+            Box::new(LeasesForUpdater::new(&parts.name_changes, table, P::data_folder(config)))
+                as Box<dyn EventListener<P>>
+        }
+        None => Box::new(NameChangeListener::<P>::new(&parts.name_changes, settings)),
+    });
+    let routes = global.godwit.prefix_routes.then(|| {
+        Box::new(PrefixRouteListener::new(Arc::clone(table), P::data_folder(config))) as _
+    });
+    let webhooks = webhook::listeners_of(&global.godwit.webhooks);
+    let local_names = LocalNamesListener::new(table, config).map(|names| Box::new(names) as _);
+    webhooks
+        .chain(legal_log)
+        .chain(run_script)
+        .chain(name_changes)
+        .chain(routes)
+        .chain(local_names)
+        .chain(partners)
+        .collect()
+}
+
+/// State that the threads of the feed and of its listeners share.
+struct FeedState<P: DaemonFamily> {
+    table: Arc<LeaseTable<P>>,
+    feed: Mutex<Feed<P>>,
+    /// Signal of new events in the feed, and of the end.
+    has_changed: Condvar,
+    is_ending: Arc<AtomicBool>,
+    gate: Arc<EventGate>,
+    signal: Arc<EventSignal>,
+    shards: Vec<Arc<Waker>>,
+    /// Lock that is held while events move from the table into the feed.
+    moving: Mutex<()>,
+    recorder: Mutex<EventRecorder<P>>,
+    /// Names of the listeners of the configuration.
+    names: Mutex<Vec<(&'static str, ListenerId)>>,
+    subscriptions: Subscriptions,
+}
+
+/// Feed of lease events with its listeners.
+pub(crate) struct EventService<P: DaemonFamily> {
+    state: Arc<FeedState<P>>,
+    parts: ListenerParts,
+    listeners: Vec<RunningListener>,
+    /// Listeners that run until the configuration without them is in force.
+    removed: Vec<RunningListener>,
+    /// True if events are recorded for the listeners.
+    is_recording: bool,
+}
+
+impl<P: DaemonFamily> FeedState<P> {
+    fn feed(&self) -> MutexGuard<'_, Feed<P>> {
+        self.feed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the lock that keeps events where they are: in the table, or in the feed.
+    fn moving(&self) -> MutexGuard<'_, ()> {
+        self.moving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets replies leave up to the epoch that the feed has passed.
+    fn open_gate(&self) {
+        // Under the lock, so that no thread sets an older epoch after another one.
+        let feed = self.feed();
+        let passed_epoch = feed.passed_epoch();
+        let has_moved = self.gate.passed() != passed_epoch;
+        self.gate.pass(passed_epoch);
+        drop(feed);
+        if has_moved {
+            self.shards.iter().for_each(|waker| waker.wake());
+        }
+    }
+
+    fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire)
+    }
+}
+
+impl<P: DaemonFamily> EventService<P> {
+    /// Returns the service without listeners; `store` tells the feed which rows are durable.
+    pub(crate) fn new(
+        table: Arc<LeaseTable<P>>,
+        shards: Vec<Arc<Waker>>,
+        store: ServerStore<P>,
+        parts: ListenerParts,
+    ) -> Self {
+        let state = FeedState {
+            table,
+            feed: Mutex::default(),
+            has_changed: Condvar::new(),
+            is_ending: Arc::default(),
+            gate: Arc::default(),
+            signal: Arc::default(),
+            shards,
+            moving: Mutex::default(),
+            recorder: Mutex::new(EventRecorder::new(store)),
+            names: Mutex::default(),
+            subscriptions: Subscriptions::default(),
+        };
+        let (listeners, removed) = (Vec::new(), Vec::new());
+        Self { state: Arc::new(state), parts, listeners, removed, is_recording: false }
+    }
+
+    /// Returns the source of events for subscribers, and of counts.
+    pub(crate) fn source(&self) -> Arc<dyn EventSource> {
+        Arc::new(FeedSource(Arc::clone(&self.state)))
+    }
+
+    /// Returns the gate that replies wait for.
+    pub(crate) fn gate(&self) -> Arc<EventGate> {
+        Arc::clone(&self.state.gate)
+    }
+
+    /// Returns the signal by which shards report durable events.
+    pub(crate) fn signal(&self) -> Arc<EventSignal> {
+        Arc::clone(&self.state.signal)
+    }
+
+    /// Interrupts the sequence of events for subscribers: a step of the clock has moved the times
+    /// of all leases, for which there are no events.
+    pub(crate) fn interrupt(&self) {
+        self.state.subscriptions.interrupt(0);
+    }
+
+    /// Returns the parts of the server that listeners need.
+    pub(crate) const fn parts(&self) -> &ListenerParts {
+        &self.parts
+    }
+
+    /// Makes the listeners that `config` asks for, and those of `services`, the ones that run;
+    /// `subnets` are those of the configuration. Listeners with the same settings stay. Those that
+    /// `config` does not ask for run until [`EventService::end_removed`].
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::System`] if the system refuses a thread.
+    pub(crate) fn configure(
+        &mut self,
+        config: &DhcpConfig<P>,
+        subnets: &Arc<[SubnetSummary]>,
+        services: EventConsumers<'_>,
+    ) -> Result<(), ServerError> {
+        self.parts.subnets.set(subnets);
+        let terms = LeaseUpdateTerms::new::<P>(config);
+        self.parts.name_changes.follow(terms, &config.global);
+        let gate = &self.state.gate;
+        self.run(listeners_of::<P>(&self.state.table, config, &self.parts, services, gate))
+    }
+
+    /// Ends the threads once the listeners have taken the events of all durable changes. Shards
+    /// must have ended.
+    pub(crate) fn stop(&mut self) {
+        self.state.is_ending.store(true, Ordering::Release);
+        self.state.signal.notify();
+        let listeners = self.listeners.drain(..).chain(self.removed.drain(..));
+        let listeners: Vec<_> = listeners.map(RunningListener::stop).collect();
+        for thread in self.state.recorder().take_feeder().into_iter().chain(listeners) {
+            thread.join().expect("a thread that panics ends the process");
+        }
+        self.state.table.stop_recording_events();
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, ServerError> {
+    Builder::new()
+        .name(name.to_owned())
+        .spawn(run)
+        .map_err(|cause| ServerError::System { tried: "start a thread", cause })
+}
+
+/// Moves events of durable changes into the feed until the end.
+fn feed_until_end<P: DaemonFamily>(state: &FeedState<P>, store: &ServerStore<P>) {
+    let mut changes: Vec<Arc<RecordedEvent<P>>> = Vec::new();
+    loop {
+        // Read first: what was durable then is moved before the end.
+        let is_last = state.is_ending();
+        if !is_last {
+            state.signal.wait(if state.table.is_recording_events() { LOOK } else { REST });
+        }
+        if is_last || state.feed().len() < FEED_MAX {
+            move_events(state, store, &mut changes);
+        }
+        if is_last {
+            // Listeners end when they have read all; they must not miss the last events.
+            state.feed().end();
+            state.has_changed.notify_all();
+            return;
+        }
+        state.end_unused_history(Clock::mono_ns());
+        if state.gate.passed() == u64::MAX {
+            std::thread::sleep(GATHERING);
+        }
+    }
+}
+
+/// Moves the events of durable changes into the feed, through `changes`, which stays empty.
+fn move_events<P: DaemonFamily>(
+    state: &FeedState<P>,
+    store: &ServerStore<P>,
+    changes: &mut Vec<Arc<RecordedEvent<P>>>,
+) {
+    let moving = state.moving();
+    let complete_epoch = state.table.take_events(store.settled_epoch(), changes);
+    changes.retain(|change| {
+        let (octets, len) = P::octets_of(change.address);
+        change.row_epoch == 0 || !store.is_refused(change.row_epoch, &octets[..len])
+    });
+    let mut feed = state.feed();
+    feed.set_time(Clock::now().wall_us);
+    feed.append(changes.drain(..), complete_epoch);
+    let last_number = feed.last_number();
+    drop(feed);
+    let dropped = state.table.take_dropped_events();
+    if dropped > 0 {
+        state.subscriptions.interrupt(dropped);
+    }
+    drop(moving);
+    state.has_changed.notify_all();
+    state.subscriptions.announce(last_number);
+    state.open_gate();
+}

@@ -1,0 +1,73 @@
+//! Beginning and end of the recording of lease events, and the thread that moves them into the
+//! feed.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use dhcp_lease::EventOverflow;
+
+use super::{FeedState, feed_until_end, spawn};
+use crate::ServerError;
+use crate::leases::ServerStore;
+use crate::service::DaemonFamily;
+
+/// Reasons to record events, and the thread of the feed.
+pub(super) struct EventRecorder<P: DaemonFamily> {
+    /// Store that tells the feed which rows are durable, until the thread has it.
+    store: Option<ServerStore<P>>,
+    feeder: Option<JoinHandle<()>>,
+    /// Number of the groups for which events are recorded: the listeners of the configuration, and
+    /// the subscribers.
+    users: usize,
+}
+
+impl<P: DaemonFamily> EventRecorder<P> {
+    pub(super) const fn new(store: ServerStore<P>) -> Self {
+        Self { store: Some(store), feeder: None, users: 0 }
+    }
+
+    /// Returns the thread of the feed, if it was started.
+    pub(super) const fn take_feeder(&mut self) -> Option<JoinHandle<()>> {
+        self.feeder.take()
+    }
+}
+
+impl<P: DaemonFamily> FeedState<P> {
+    pub(super) fn recorder(&self) -> MutexGuard<'_, EventRecorder<P>> {
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records events for one more group of listeners. `overflow` counts if nothing is recorded
+    /// yet, or if it keeps all.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::System`] if the system refuses the thread of the feed.
+    pub(super) fn begin_recording(
+        self: &Arc<Self>,
+        overflow: EventOverflow,
+    ) -> Result<(), ServerError> {
+        let mut recorder = self.recorder();
+        if let Some(store) = recorder.store.take() {
+            let state = Arc::clone(self);
+            recorder.feeder = Some(spawn("events", move || feed_until_end(&state, &store))?);
+        }
+        recorder.users += 1;
+        if recorder.users == 1 || overflow == EventOverflow::Keep {
+            self.table.record_events(overflow);
+        }
+        drop(recorder);
+        self.signal.notify();
+        Ok(())
+    }
+
+    /// Ends the recording of events for one group of listeners.
+    pub(super) fn end_recording(&self) {
+        let mut recorder = self.recorder();
+        recorder.users -= 1;
+        if recorder.users == 0 {
+            self.table.stop_recording_events();
+            self.table.record_exchanges(false);
+        }
+    }
+}

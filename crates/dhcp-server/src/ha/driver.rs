@@ -1,0 +1,98 @@
+//! Thread that maintains the relationship: it sends the commands that the relationship wants, one
+//! at a time, and stores the leases of the partner.
+
+use std::time::Duration;
+
+use dhcp_config::HaPeer;
+use dhcp_ha::{CommandResult, PartnerCommand};
+use netio::Clock;
+
+use super::delayed::send_delayed;
+use super::store::{PartnerLeaseStore, PartnerPage};
+use super::{LOGGER, PairState, request_to, to_partner_query};
+use crate::http_client::{CommandFailure, send_command_unless};
+use crate::service::DaemonFamily;
+
+/// Maintains the relationship until the server ends.
+pub(super) fn maintain<P: DaemonFamily>(state: &PairState, mut store: PartnerLeaseStore<P>) {
+    let mut last_cause = None;
+    let page_leases = state.relationship().config().limits.page_leases as usize;
+    while !state.is_ending() {
+        let now = Clock::now();
+        let queries = state.filter.take_queries();
+        let (next, due_ns) = state.with(|relationship| {
+            for query in queries {
+                relationship.record_query(now, to_partner_query(query));
+            }
+            let command = relationship.poll(now);
+            (command.zip(relationship.target().cloned()), relationship.due_ns(now))
+        });
+        let Some((command, server)) = next else {
+            let wait_ns = due_ns.saturating_sub(Clock::mono_ns()).max(1_000_000);
+            state.wait(Duration::from_nanos(wait_ns));
+            continue;
+        };
+        let answer = match command {
+            PartnerCommand::DelayedUpdates => send_delayed::<P>(state, &server),
+            _ => send(state, &command, &server),
+        };
+        let is_partner = state.relationship().config().partner() == Some(&server);
+        if is_partner {
+            log_reach(&server.url, &mut last_cause, answer.as_ref().err());
+        }
+        let is_page = answer.as_ref().is_ok_and(|answer| matches!(answer.code, 0 | 3));
+        let leases = state.with(|relationship| relationship.receive(Clock::now(), answer));
+        if let PartnerCommand::Page(after) = command
+            && is_page
+        {
+            let page = PartnerPage { after, is_last: leases.len() < page_leases, leases };
+            let unknown = store.store_page(&page, &state.subnets());
+            if is_partner {
+                state.with(|relationship| relationship.count_unsent(unknown));
+            }
+        }
+    }
+}
+
+/// Sends a command to `server` and returns its answer.
+fn send(
+    state: &PairState,
+    command: &PartnerCommand,
+    server: &HaPeer,
+) -> Result<CommandResult, String> {
+    let (mut request, timeout_ms) = {
+        let relationship = state.relationship();
+        let config = relationship.config();
+        let mut request = request_to(server)?;
+        request.body = command.body(config, state.service).to_string();
+        (request, command.timeout_ms(config))
+    };
+    request.timeout = Duration::from_millis(timeout_ms.into());
+    match send_command_unless(&request, &|| state.is_ending()) {
+        Ok(response) if response.status == 200 => CommandResult::parse(&response.body),
+        Ok(response) => Err(format!("status {} {}", response.status, response.reason)),
+        Err(CommandFailure::Timeout) => Err(format!("no answer within {timeout_ms} ms")),
+        Err(CommandFailure::Failed(why)) => Err(why),
+    }
+}
+
+/// Logs each failure to reach the partner with the URL `partner` whose cause is not `last_cause`,
+/// that of the failure before, and the first success after failures.
+fn log_reach(partner: &str, last_cause: &mut Option<String>, failure: Option<&String>) {
+    // The words in front of the cause depend on how far the connection came.
+    let cause = failure.and_then(|why| why.rsplit(": ").next()).map(str::to_owned);
+    match failure {
+        Some(why) if *last_cause != cause => tracing::warn!(
+            target: LOGGER,
+            id = "HA_HEARTBEAT_COMMUNICATIONS_FAILED",
+            "cannot reach the partner at {partner}: {why}; trying again"
+        ),
+        None if last_cause.is_some() => tracing::info!(
+            target: LOGGER,
+            id = "HA_COMMUNICATION_RESUMED",
+            "the partner at {partner} answers again"
+        ),
+        _ => {}
+    }
+    *last_cause = cause;
+}

@@ -1,0 +1,115 @@
+//! Sender of updates to another server of the relationship.
+
+use std::time::Duration;
+
+use dhcp_config::{HaPeer, HaRelationship};
+use dhcp_control::IpVersion;
+use dhcp_ha::{
+    CommandResult, UpdateVerdict, bulk_apply, bulk_verdicts, lease_command, lease_verdict,
+};
+use serde_json::Value;
+
+use super::connections::PartnerConnections;
+use super::request_to;
+use crate::http_client::CommandRequest;
+use crate::service::DaemonFamily;
+
+/// Change of a lease that another server does not have yet.
+#[derive(Clone, Debug)]
+pub(super) struct PendingUpdate {
+    /// Address as commands show it.
+    pub(super) address: String,
+    /// Lease after the change, or the deleted one.
+    pub(super) lease: Value,
+    pub(super) is_deletion: bool,
+    /// True if the lease is kept in the state of released leases.
+    pub(super) is_released: bool,
+    /// Epochs whose replies depend on the change, and the bytes of the address.
+    pub(super) epochs: Vec<u64>,
+    pub(super) octets: Vec<u8>,
+}
+
+impl PendingUpdate {
+    /// Returns true if the update reports a released lease that the server keeps.
+    pub(super) const fn is_release(&self) -> bool {
+        self.is_released && !self.is_deletion
+    }
+
+    /// Returns the identity of the client, for counts of refused clients.
+    pub(super) fn client(&self) -> String {
+        ["duid", "hw-address", "client-id"].map(|key| self.lease[key].to_string()).join(" ")
+    }
+}
+
+/// Sender of updates to one server, with its connections.
+pub(super) struct UpdateSender {
+    peer: HaPeer,
+    timeout: Duration,
+    connections: PartnerConnections,
+}
+
+impl UpdateSender {
+    /// Creates the sender of updates to `peer`, without a connection.
+    pub(super) fn new(peer: &HaPeer, config: &HaRelationship) -> Self {
+        let limit_ms = config.limits.response_ms.clamp(1_000, 10_000);
+        let connections = PartnerConnections::new(config.client_connections);
+        Self { peer: peer.clone(), timeout: Duration::from_millis(limit_ms.into()), connections }
+    }
+
+    /// Returns the request to the server without a command.
+    fn request(&self) -> Result<CommandRequest, String> {
+        Ok(CommandRequest { timeout: self.timeout, ..request_to(&self.peer)? })
+    }
+
+    /// Sends `updates` once, and returns the verdict about each, or the reason why there is none.
+    pub(super) fn send<P: DaemonFamily>(
+        &mut self,
+        updates: &[PendingUpdate],
+    ) -> Vec<Result<UpdateVerdict, String>> {
+        let request = match self.request() {
+            Ok(request) => request,
+            Err(reason) => return updates.iter().map(|_| Err(reason.clone())).collect(),
+        };
+        match P::VERSION {
+            IpVersion::V4 => self.send_each(&request, updates),
+            IpVersion::V6 => self.send_together(&request, updates),
+        }
+    }
+
+    /// Sends each of the updates to a DHCPv4 partner.
+    fn send_each(
+        &mut self,
+        request: &CommandRequest,
+        updates: &[PendingUpdate],
+    ) -> Vec<Result<UpdateVerdict, String>> {
+        let body = |one: &PendingUpdate| lease_command(one.lease.clone(), one.is_deletion);
+        let bodies = updates.iter().map(|one| body(one).to_string()).collect();
+        let answers = self.connections.send_all(request, bodies);
+        let verdict = |(answer, update): (Result<CommandResult, String>, &PendingUpdate)| {
+            answer.map(|answer| lease_verdict(&answer, update.is_deletion))
+        };
+        answers.into_iter().zip(updates).map(verdict).collect()
+    }
+
+    /// Sends the updates to a DHCPv6 partner in one command. If the partner refuses them as a
+    /// whole, it gets each alone.
+    fn send_together(
+        &mut self,
+        request: &CommandRequest,
+        updates: &[PendingUpdate],
+    ) -> Vec<Result<UpdateVerdict, String>> {
+        let (kept, deleted): (Vec<_>, Vec<_>) = updates.iter().partition(|one| !one.is_deletion);
+        let leases = |list: Vec<&PendingUpdate>| list.iter().map(|one| one.lease.clone()).collect();
+        let body = bulk_apply(leases(kept), leases(deleted)).to_string();
+        let answer = self.connections.send_all(request, vec![body]).pop();
+        let answer = answer.unwrap_or_else(|| Err("the request was not sent".to_owned()));
+        let addresses: Vec<String> = updates.iter().map(|one| one.address.clone()).collect();
+        match answer {
+            Err(reason) => updates.iter().map(|_| Err(reason.clone())).collect(),
+            Ok(answer) if answer.code == 1 && updates.len() > 1 => {
+                updates.chunks(1).flat_map(|update| self.send_together(request, update)).collect()
+            }
+            Ok(answer) => bulk_verdicts(&answer, &addresses).into_iter().map(Ok).collect(),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Leases of the partner that a synchronization stores here: of two leases of an address, the one
+//! with the later transaction stays, and at the same second that of the primary server.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use dhcp_control::{CommandFamily, LeaseAdministration, PutFailure, SubnetFacts, lease_of_partner};
+use dhcp_lease::{Lease, PutMode};
+use netio::Clock;
+use serde_json::Value;
+
+use super::LOGGER;
+use crate::service::{DaemonFamily, SubnetSummary};
+use crate::supervisor::Administration;
+
+/// Number of own leases that are compared with the partner's at a time.
+const OWN_AT_ONCE: usize = 1_000;
+
+/// Page of the partner's leases.
+pub(super) struct PartnerPage {
+    /// Address of the last lease of the page before; `None` for the first page.
+    pub(super) after: Option<String>,
+    /// True if no further page follows.
+    pub(super) is_last: bool,
+    /// Leases as commands show them, ascending by address.
+    pub(super) leases: Vec<Value>,
+}
+
+/// Store for the leases of the partner.
+pub(crate) struct PartnerLeaseStore<P: DaemonFamily> {
+    leases: Administration<P>,
+    /// True if this server is the primary one.
+    is_primary: bool,
+}
+
+impl<P: DaemonFamily> PartnerLeaseStore<P> {
+    pub(crate) const fn new(leases: Administration<P>, is_primary: bool) -> Self {
+        Self { leases, is_primary }
+    }
+
+    /// Stores the leases of a page that are newer than those of this server, and waits until they
+    /// are durable. A lease that cannot be stored is logged and left out, as in Kea. Returns the
+    /// number of own leases in the range of the page that the partner lacks.
+    pub(super) fn store_page(&mut self, page: &PartnerPage, subnets: &Arc<[SubnetSummary]>) -> u64 {
+        let mut partners = BTreeMap::<P::Ip, Vec<Lease<P>>>::new();
+        let (mut stored, mut failed) = (0_usize, 0_usize);
+        for lease in &page.leases {
+            let read = lease_of_partner::<P>(lease, &subnet_of(subnets), Clock::now().wall_s());
+            match read.and_then(|read| Ok((self.store(&read)?, read))) {
+                Ok((is_newer, read)) => {
+                    stored += usize::from(is_newer);
+                    let address = <P as CommandFamily>::ip(read.address);
+                    partners.entry(address).or_default().push(read);
+                }
+                Err(reason) => {
+                    failed += 1;
+                    tracing::warn!(
+                        target: LOGGER,
+                        id = "HA_LEASE_SYNC_FAILED",
+                        "the partner's lease of {} is not stored: {reason}",
+                        lease["ip-address"].as_str().unwrap_or("no address")
+                    );
+                }
+            }
+        }
+        if let Err(reason) = self.leases.wait_until_durable() {
+            tracing::error!(
+                target: LOGGER, id = "HA_LEASES_SYNC_FAILED", "leases of the partner: {reason}"
+            );
+        }
+        let unknown = self.count_unknown(page, &partners);
+        tracing::info!(
+            target: LOGGER,
+            id = "HA_LEASES_SYNC_LEASE_PAGE_RECEIVED",
+            "received {} leases of the partner: {stored} are newer, {failed} cannot be stored; the \
+             partner lacks {unknown} of this server's",
+            page.leases.len()
+        );
+        unknown
+    }
+
+    /// Returns the number of own leases in the range of `page` that are not among `partners`, the
+    /// partner's leases of that range, or are newer there.
+    fn count_unknown(&self, page: &PartnerPage, partners: &BTreeMap<P::Ip, Vec<Lease<P>>>) -> u64 {
+        let address = |text: &str| text.parse::<P::Ip>().ok();
+        let last = page.leases.last().and_then(|lease| lease["ip-address"].as_str());
+        let end = last.filter(|_| !page.is_last).and_then(address);
+        let mut after = page.after.as_deref().and_then(address);
+        let now_s = Clock::now().wall_s();
+        let mut unknown = 0;
+        loop {
+            let own = self.leases.page(after, OWN_AT_ONCE);
+            for lease in &own {
+                let ip = <P as CommandFamily>::ip(lease.address);
+                if end.is_some_and(|end| ip > end) {
+                    return unknown;
+                }
+                let ends_s = lease.cltt_s.saturating_add(lease.valid_lifetime_s.into());
+                let is_running = !lease.state.is_past() && ends_s > now_s;
+                let others = partners.get(&ip).into_iter().flatten();
+                let is_known = others.into_iter().any(|other| {
+                    other.address == lease.address && !self.is_preferred(lease, other)
+                });
+                unknown += u64::from(is_running && !is_known);
+            }
+            match own.last() {
+                Some(last) if own.len() == OWN_AT_ONCE => {
+                    after = Some(<P as CommandFamily>::ip(last.address));
+                }
+                _ => return unknown,
+            }
+        }
+    }
+
+    /// Returns true if `own` stays although the partner has `other`.
+    fn is_preferred(&self, own: &Lease<P>, other: &Lease<P>) -> bool {
+        let is_other = own.client != other.client || own.cltt_s != other.cltt_s;
+        is_other && (own.cltt_s, self.is_primary) > (other.cltt_s, !self.is_primary)
+    }
+
+    /// Stores a lease if it is newer; returns true then.
+    fn store(&mut self, lease: &Lease<P>) -> Result<bool, String> {
+        let own = self.leases.find(<P as CommandFamily>::ip(lease.address), lease.kind());
+        if own.is_some_and(|own| own == *lease || self.is_preferred(&own, lease)) {
+            return Ok(false);
+        }
+        let put = self.leases.put(lease.clone(), PutMode::Force);
+        put.map(|()| true).map_err(|failure| match failure {
+            PutFailure::Busy => "a client is changing the lease".to_owned(),
+            PutFailure::Failed(why) => why,
+            PutFailure::Exists | PutFailure::Missing => "another change was faster".to_owned(),
+        })
+    }
+}
+
+/// Returns the function that finds a subnet by its number, or by an address for the number 0.
+fn subnet_of(subnets: &[SubnetSummary]) -> impl Fn(u32, IpAddr) -> Option<SubnetFacts> {
+    |id, address| {
+        let is_it = |one: &&SubnetSummary| {
+            if id == 0 { one.facts.contains(address) } else { one.facts.id == id }
+        };
+        subnets.iter().find(is_it).map(|one| one.facts.clone())
+    }
+}

@@ -1,0 +1,93 @@
+//! Views of names: name change requests that a server sends, and options of its replies.
+
+use std::cell::RefCell;
+use std::net::UdpSocket;
+
+use dhcp_wire::v6::Packet;
+use ncr::NameChangeRequest;
+use serde_json::Value;
+
+/// Mark in a configuration that is replaced by the port of the receiver of requests.
+const PORT_MARK: &str = "@requests@";
+/// Code of the options of DHCPv4 replies that have a name.
+const NAME_OPTIONS: [u8; 2] = [12, 81];
+/// Offset of the options in a DHCPv4 message.
+const OPTIONS_AT: usize = 240;
+
+/// Receiver of a server's name change requests, in place of `kea-dhcp-ddns`.
+pub(super) struct RequestReceiver {
+    socket: UdpSocket,
+    lines: RefCell<Vec<String>>,
+}
+
+impl RequestReceiver {
+    pub(super) fn new() -> Self {
+        let socket = UdpSocket::bind(("127.0.0.1", 0)).expect("loopback has ports");
+        socket.set_nonblocking(true).expect("the socket is open");
+        Self { socket, lines: RefCell::default() }
+    }
+
+    /// Returns `config` with the receiver's port.
+    pub(super) fn add_to(&self, config: &str) -> String {
+        let port = self.socket.local_addr().expect("the socket is open").port();
+        config.replace(PORT_MARK, &port.to_string())
+    }
+
+    /// Returns the requests that have come, without `lease-expires-on`, which is a time, and which
+    /// newer versions of Kea leave out.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.receive();
+        self.lines.borrow().clone()
+    }
+
+    /// Receives the requests that have come.
+    pub(super) fn receive(&self) {
+        let mut lines = self.lines.borrow_mut();
+        let mut buffer = [0; 65_536];
+        while let Ok(len) = self.socket.recv(&mut buffer) {
+            lines.push(line_of(&buffer[..len]));
+        }
+    }
+}
+
+/// Returns a line for a datagram: the request in our own form, with the name in lower case, since
+/// Kea keeps the case of `ddns-generated-prefix` and `ddns-qualifying-suffix` in requests only.
+fn line_of(datagram: &[u8]) -> String {
+    match NameChangeRequest::from_datagram(datagram) {
+        Ok(request) => {
+            let own = request.to_datagram(0);
+            let value: Value = serde_json::from_slice(&own[2..]).expect("our own form is JSON");
+            let mut value = value;
+            if let Some(members) = value.as_object_mut() {
+                members.remove("lease-expires-on");
+                members.insert("fqdn".to_owned(), request.name.to_string().to_lowercase().into());
+            }
+            value.to_string()
+        }
+        Err(fault) => format!("{fault}: {}", datagram.escape_ascii()),
+    }
+}
+
+/// Returns the options of a reply that have a name: a line for each, with the code and the bytes.
+pub(super) fn names_in(reply: &[u8]) -> Vec<String> {
+    if let Ok(packet) = Packet::parse(reply) {
+        let option = packet.message().option(dhcp_wire::v6::option::CLIENT_FQDN);
+        return option.map(|option| line(39, option)).into_iter().collect();
+    }
+    let mut lines = Vec::new();
+    let mut rest = reply.get(OPTIONS_AT..).unwrap_or_default();
+    while let Some((&code, after)) = rest.split_first().filter(|(code, _)| **code != 255) {
+        let len = after.first().map_or(0, |&len| usize::from(len));
+        let (value, next) =
+            after.get(1..).unwrap_or_default().split_at_checked(len).unwrap_or_default();
+        if NAME_OPTIONS.contains(&code) {
+            lines.push(line(code, value));
+        }
+        rest = next;
+    }
+    lines
+}
+
+fn line(code: u8, value: &[u8]) -> String {
+    format!("option {code}: {value:02x?} {}", value.escape_ascii())
+}
