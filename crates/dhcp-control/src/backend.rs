@@ -164,8 +164,6 @@ pub trait CommandBackend {
 
 /// DNS updates of leases, for commands.
 pub trait NameUpdates<F: Family> {
-    /// Has the names of `lease` added.
-    fn add(&self, lease: &Lease<F>);
     /// Has the names of the lease of `address` removed when the lease is deleted.
     fn remove_when_deleted(&self, address: F::Address);
     /// Takes [`Self::remove_when_deleted`] back: the lease was not deleted.
@@ -180,6 +178,9 @@ pub trait LeaseAdministration<F: CommandFamily> {
     /// Returns up to `limit` leases of any kind, ascending by address, after the address `after`,
     /// or from the first lease if `after` is `None`.
     fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<Lease<F>>;
+    /// Has the names of the lease of `address` added to DNS again, once those of its changes so far
+    /// are requested. A server without updates of names ignores it.
+    fn request_names(&self, _address: F::Address) {}
     /// Returns every lease of the client with the identifier `key`, ascending by address.
     fn client_leases(&self, key: ClientKey<'_>) -> Vec<Lease<F>>;
     /// Calls `visit` with every lease, ascending by address.

@@ -44,6 +44,8 @@ base::named! {
         Corrected = "corrected",
         /// Message that the server processed without a change of a lease.
         Answered = "answered",
+        /// Command that asked for the names of a lease to be added to DNS again.
+        NamesRequested = "names-requested",
     }
 }
 
@@ -153,10 +155,10 @@ pub struct RecordedEvent<F: Family> {
 }
 
 impl<F: Family> RecordedEvent<F> {
-    /// Returns true if the event is a change of a lease, not only an answer about one.
+    /// Returns true if the event is a change of a lease, not only an answer or a request about one.
     #[must_use]
     pub fn is_change(&self) -> bool {
-        self.kind != LeaseEventKind::Answered
+        !matches!(self.kind, LeaseEventKind::Answered | LeaseEventKind::NamesRequested)
     }
 
     /// Returns true if the event's row is settled at `settled_epoch` and its exchange was complete

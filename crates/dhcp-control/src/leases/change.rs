@@ -241,9 +241,7 @@ pub(super) fn resend_ddns<F: CommandFamily>(
         let why = format!("Neither forward nor reverse updates enabled for lease for: {ip}");
         return Err(CommandAnswer::conflict(why));
     }
-    if let Some(names) = backend.name_updates() {
-        names.add(&lease);
-    }
+    backend.leases().request_names(lease.address);
     let hostname = lease.hostname.as_str();
     Ok(CommandAnswer::success(format!("NCR generated for: {ip}, hostname: {hostname}")))
 }

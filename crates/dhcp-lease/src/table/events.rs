@@ -191,6 +191,24 @@ impl<F: TableFamily> LeaseTable<F> {
         stripe.push_event(event);
     }
 
+    /// Records that a command asks for the names of the lease of `address` to be added to DNS
+    /// again, if there is such a lease and events are recorded. The event comes after those of the
+    /// changes so far, so that the names are those of the last change.
+    pub fn record_names_request(&self, address: F::Address) {
+        let Some(slot_number) = self.slot_number_of(address) else { return };
+        let mut stripe = self.lock_of(slot_number);
+        let id = stripe.find(slot_number);
+        let Some(lease) = id.and_then(|id| stripe.recorded_lease(id)) else { return };
+        stripe.push_event(RecordedEvent {
+            kind: LeaseEventKind::NamesRequested,
+            address,
+            before: None,
+            after: Some(lease),
+            row_epoch: 0,
+            exchange: None,
+        });
+    }
+
     /// Returns true if events of leases are recorded.
     #[must_use]
     pub fn is_recording_events(&self) -> bool {

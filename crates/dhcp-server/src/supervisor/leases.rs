@@ -150,6 +150,10 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
         self.table.page(after.map(P::last_at), limit)
     }
 
+    fn request_names(&self, address: P::Address) {
+        self.table.record_names_request(address);
+    }
+
     fn client_leases(&self, key: ClientKey<'_>) -> Vec<Lease<P>> {
         self.table.leases_of(key)
     }

@@ -229,9 +229,22 @@ impl KeaComparison {
                 return Some(found);
             }
         }
+        let mut found = self.leases_unlike(ours, theirs)?;
+        found.text += &holds.end_of_leases(rested);
+        Some(found)
+    }
+
+    /// Returns the difference between the leases after a sequence, if they differ.
+    fn leases_unlike(
+        &self,
+        ours: &SequenceTranscript,
+        theirs: &SequenceTranscript,
+    ) -> Option<Signature> {
         let mut found = leases::signature(&self.known, &ours.leases, &theirs.leases)?;
         found.text += leases::reason(&found.text, &ours.sent);
-        found.text += &holds.end_of_leases(rested);
+        if commands::has_refused_reservation(&theirs.sent, &theirs.answers) {
+            found.text += AFTER_REFUSAL;
+        }
         Some(found)
     }
 

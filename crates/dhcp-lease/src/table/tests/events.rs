@@ -15,6 +15,7 @@ use crate::table::events::EventOverflow;
 for_both_families! {
     events_of_a_client_come_in_the_order_of_its_messages,
     events_of_an_exchange_come_together,
+    a_request_for_names_comes_after_the_changes_before_it,
     an_answer_shows_the_lease_that_it_repeats,
 }
 
@@ -82,6 +83,20 @@ fn events_of_an_exchange_come_together<F: SampleFamily>() {
     let order: Vec<u32> = taken(&table).iter().map(|event| F::number(event.address)).collect();
     assert_eq!(order, [FIRST + 9, FIRST + 4, FIRST + 5]);
     assert_eq!(table.waiting_events(), 0);
+}
+
+fn a_request_for_names_comes_after_the_changes_before_it<F: SampleFamily>() {
+    let (table, pools) = table::<F>();
+    let exchange = ExchangeOwner::default();
+    lease(&table, &pools, FIRST, Some(&exchange));
+    table.record_names_request(F::address(FIRST + 1));
+    table.record_names_request(F::address(FIRST));
+    assert!(taken(&table).is_empty());
+    complete(&table, exchange);
+    let events = taken(&table);
+    let kinds: Vec<LeaseEventKind> = events.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [LeaseEventKind::Allocated, LeaseEventKind::NamesRequested]);
+    assert_eq!((&events[1].before, &events[1].after), (&None, &events[0].after));
 }
 
 fn an_answer_shows_the_lease_that_it_repeats<F: SampleFamily>() {

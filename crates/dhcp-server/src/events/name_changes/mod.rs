@@ -20,8 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dhcp_config::{GlobalSettings, NameUpdateSender, UpdateZones};
 use dhcp_control::NameUpdates;
 use dhcp_events::{FallBehindPolicy, LeaseEvent};
-use dhcp_lease::Lease;
-use ncr::{NameChangeKind, NameChangeRequest};
+use ncr::NameChangeRequest;
 use netio::Clock;
 
 use super::exchange_collector::ExchangeCollector;
@@ -242,11 +241,8 @@ impl NameChangeService {
                 let datagram = request.to_datagram(Clock::now().wall_s());
                 sender.socket.send_to(&datagram, sender.settings.server).map(drop)
             }
-            Some(RequestRoute::Inside(updater)) => {
-                updater.give(UpdaterWork::Requests(vec![request]));
-                Ok(())
-            }
-            None => Err(io::Error::from(io::ErrorKind::NotConnected)),
+            // An updater inside this server has a listener of its own.
+            Some(RequestRoute::Inside(_)) | None => Err(io::Error::from(io::ErrorKind::NotConnected)),
         };
         match sent {
             Ok(()) => drop(self.counts.sent.fetch_add(1, Ordering::Relaxed)),
@@ -259,13 +255,6 @@ impl NameChangeService {
 }
 
 impl<F: NameChangeFamily> NameUpdates<F> for NameChangeService {
-    fn add(&self, lease: &Lease<F>) {
-        let terms = Arc::clone(&lock(&self.terms));
-        if let Some(planned) = plan::request(NameChangeKind::Add, lease, &terms) {
-            self.send_planned(planned, &lease.address);
-        }
-    }
-
     fn remove_when_deleted(&self, address: F::Address) {
         let mut removals = lock(&self.removals);
         if removals.len() < REMOVALS_MAX {

@@ -106,6 +106,11 @@ pub(super) fn requests<F: NameChangeFamily>(
                     removals.extend(removal());
                 }
             }
+            LeaseEventKind::NamesRequested => {
+                let after = change.after.as_ref();
+                additions
+                    .extend(after.and_then(|after| request(NameChangeKind::Add, after, terms)));
+            }
             // The other server of a shared database requests what its changes need.
             LeaseEventKind::Corrected
             | LeaseEventKind::Recovered
