@@ -267,6 +267,9 @@ fn faults(named: &NamedTwin, servers: &TwinDatabaseServers) -> Vec<String> {
     let mut found = Vec::new();
     let played = play(ServerMake::Kea3, comparison, tables(), |step, observed| {
         keas.push(views_after(comparison, step, observed));
+        if step >= comparison.look_from && !observed.is_settled(comparison) {
+            found.push(format!("step {step}: Kea never has what the twin waits for"));
+        }
     });
     let mut used = BTreeSet::new();
     let played = played.and_then(|_| {

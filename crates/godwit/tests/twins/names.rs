@@ -184,7 +184,8 @@ fn scope_twin(family: char, number: usize) -> NamedTwin {
             }
         }
     }
-    steps += &if is_v4 { last_steps_4() } else { last_steps_6() };
+    // In the second subnet, all scopes have the names of clients requested.
+    steps += &if is_v4 { last_steps_4(2) } else { last_steps_6(2) };
     let family = format!("v{family}");
     NamedTwin {
         name: format!("{family}/generated/scopes-{number}"),
@@ -235,12 +236,12 @@ fn steps_4() -> String {
             }
         }
     }
-    steps + &last_steps_4()
+    steps + &last_steps_4(1)
 }
 
-/// Returns the steps of the last DHCPv4 client.
-fn last_steps_4() -> String {
-    lease_4(1, 99, &format!("12 = \"text:{LAST}\""))
+/// Returns the steps of the last DHCPv4 client, in the subnet `subnet`.
+fn last_steps_4(subnet: usize) -> String {
+    lease_4(subnet, 99, &format!("12 = \"text:{LAST}\""))
 }
 
 /// Returns the steps of a DHCPv6 client that gets a lease in the subnet `subnet`, and renews it.
@@ -272,14 +273,14 @@ fn steps_6() -> String {
             steps += &lease_6(subnet, client, &format!("{client:x}"), options, renewals);
         }
     }
-    steps + &last_steps_6()
+    steps + &last_steps_6(1)
 }
 
-/// Returns the steps of the last DHCPv6 client.
-fn last_steps_6() -> String {
+/// Returns the steps of the last DHCPv6 client, in the subnet `subnet`.
+fn last_steps_6(subnet: usize) -> String {
     let name: Vec<String> = LAST.bytes().map(|octet| format!("{octet:02x}")).collect();
     let option = format!("39 = \"hex:01 {:02x} {}\"", LAST.len(), name.join(" "));
-    lease_6(1, 99, "63", &option, &[])
+    lease_6(subnet, 99, "63", &option, &[])
 }
 
 /// Returns the twins.
