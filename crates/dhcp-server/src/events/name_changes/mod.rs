@@ -242,7 +242,9 @@ impl NameChangeService {
                 sender.socket.send_to(&datagram, sender.settings.server).map(drop)
             }
             // An updater inside this server has a listener of its own.
-            Some(RequestRoute::Inside(_)) | None => Err(io::Error::from(io::ErrorKind::NotConnected)),
+            Some(RequestRoute::Inside(_)) | None => {
+                Err(io::Error::from(io::ErrorKind::NotConnected))
+            }
         };
         match sent {
             Ok(()) => drop(self.counts.sent.fetch_add(1, Ordering::Relaxed)),
