@@ -1,49 +1,9 @@
-//! Valid configurations that the server refuses to start with: configurations without an interface,
-//! and configurations with features of Kea that this version lacks and whose absence is dangerous
-//! (`--accept-inactive`).
+//! Valid configurations that the server refuses to start with: those with features of Kea that this
+//! version lacks and whose absence is dangerous (`--accept-inactive`).
 
-use dhcp_config::{Dhcp4, Dhcp6, DhcpConfig, InactiveFeature};
-use dhcp_lease::v4::V4;
-use dhcp_lease::v6::V6;
+use dhcp_config::InactiveFeature;
 
 use crate::ServerError;
-use crate::service::DaemonFamily;
-
-/// Checks that a DHCPv4 server starts with `config`, given the features that `--accept-inactive`
-/// names.
-///
-/// # Errors
-///
-/// The reason why the server would not start.
-pub fn admit_dhcp4(config: &Dhcp4, accepted: &[String]) -> Result<(), ServerError> {
-    admit::<V4>(config, accepted)
-}
-
-/// Checks that a DHCPv6 server starts with `config`, given the features that `--accept-inactive`
-/// names.
-///
-/// # Errors
-///
-/// The reason why the server would not start.
-pub fn admit_dhcp6(config: &Dhcp6, accepted: &[String]) -> Result<(), ServerError> {
-    admit::<V6>(config, accepted)
-}
-
-/// Refuses a server configuration without interfaces, and one with features of Kea that this
-/// version lacks, whose absence is dangerous, and that are not among `accepted`.
-///
-/// # Errors
-///
-/// The reason why a server does not start with the configuration.
-pub(crate) fn admit<P: DaemonFamily>(
-    config: &DhcpConfig<P>,
-    accepted: &[String],
-) -> Result<(), ServerError> {
-    if P::listening(config).is_empty() {
-        return Err(ServerError::NoInterfaces);
-    }
-    refuse_dangerous(&config.global.inactive, accepted)
-}
 
 /// Refuses features of a configuration that this version lacks, whose absence is dangerous, and
 /// that are not among `accepted` (`--accept-inactive`).
@@ -51,7 +11,7 @@ pub(crate) fn admit<P: DaemonFamily>(
 /// # Errors
 ///
 /// The names of the refused features.
-pub(crate) fn refuse_dangerous(
+pub fn refuse_dangerous(
     inactive: &[InactiveFeature],
     accepted: &[String],
 ) -> Result<(), ServerError> {

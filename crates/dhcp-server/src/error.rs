@@ -26,8 +26,6 @@ pub enum ServerError {
     },
     /// Invalid configuration, with all its problems.
     Configuration(Vec<ConfigProblem>),
-    /// Empty list `interfaces` in `interfaces-config` of the configuration.
-    NoInterfaces,
     /// Configured features of Kea that this version lacks and whose absence is dangerous, by name
     /// (`--accept-inactive`).
     Inactive(Vec<&'static str>),
@@ -90,7 +88,6 @@ impl ServerError {
         match self {
             Self::Unreadable { .. }
             | Self::Configuration(_)
-            | Self::NoInterfaces
             | Self::HookLibrary { .. }
             | Self::Inactive(_) => 2,
             Self::Commanded(code) => *code,
@@ -141,10 +138,6 @@ impl fmt::Display for ServerError {
             Self::NotListening(reasons) => {
                 write!(f, "`service-sockets-require-all` is set, and {reasons}")
             }
-            Self::NoInterfaces => f.write_str(
-                "`interfaces` in `interfaces-config` is empty: the server would receive nothing; \
-                 name an interface or \"*\"",
-            ),
             Self::Socket(cause) => {
                 write!(f, "{cause}")?;
                 if cause.cause().kind() == io::ErrorKind::PermissionDenied {

@@ -39,7 +39,7 @@ mod transmit;
 mod version;
 mod watchdog;
 
-pub use admission::{admit_dhcp4, admit_dhcp6};
+pub use admission::refuse_dangerous;
 pub use ddns::{
     UpdaterSettings, ZoneCheck, check_zones, read_update_zones, read_updater_configuration,
     run_ddns,

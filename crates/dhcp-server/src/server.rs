@@ -19,7 +19,7 @@ use netio::signal::Signals;
 use netio::{Clock, Waker, confine};
 
 use crate::ServerError;
-use crate::admission::admit;
+use crate::admission::refuse_dangerous;
 use crate::control::{ControlThread, Inbox};
 use crate::events::{
     self, EventConsumers, EventService, LegalLogService, ListenerParts, ScriptPool,
@@ -323,7 +323,7 @@ fn checked<P: DaemonFamily>(
 ) -> Result<CheckedConfig<DhcpConfig<P>>, ServerError> {
     let checked = read_configuration(&settings.configuration, settings.terms)?;
     checked.warnings.iter().for_each(log::problem);
-    admit::<P>(&checked.config, &settings.accept_inactive)?;
+    refuse_dangerous(&checked.config.global.inactive, &settings.accept_inactive)?;
     Ok(checked)
 }
 

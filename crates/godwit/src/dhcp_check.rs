@@ -95,13 +95,21 @@ impl ConfigurationCheck<'_> {
             DhcpServerKind::Dhcp4 => {
                 build_findings(dhcp_server::read_configuration(path, terms), |config: &Dhcp4| {
                     let missing = dhcp_server::missing_dhcp4(config);
-                    (dhcp_server::admit_dhcp4(config, self.accepted), missing, config.subnets.len())
+                    (
+                        dhcp_server::refuse_dangerous(&config.global.inactive, self.accepted),
+                        missing,
+                        config.subnets.len(),
+                    )
                 })
             }
             DhcpServerKind::Dhcp6 => {
                 build_findings(dhcp_server::read_configuration(path, terms), |config: &Dhcp6| {
                     let missing = dhcp_server::missing_dhcp6(config);
-                    (dhcp_server::admit_dhcp6(config, self.accepted), missing, config.subnets.len())
+                    (
+                        dhcp_server::refuse_dangerous(&config.global.inactive, self.accepted),
+                        missing,
+                        config.subnets.len(),
+                    )
                 })
             }
         }

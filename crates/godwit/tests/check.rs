@@ -34,7 +34,6 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
             json!({ "config-databases": [ { "type": "mysql" } ] }),
             "config-backend is not supported",
         ),
-        ("interfaces-config", json!({ "interfaces": [] }), "the server would receive nothing"),
         ("valid-lifetim", json!(1), "error: "),
     ]
 }
@@ -85,6 +84,20 @@ fn the_check_refuses_what_no_server_starts_with() {
             }
             assert!(checked.stdout.is_empty(), "nothing is called sound");
         }
+    }
+}
+
+#[test]
+fn a_configuration_without_interfaces_is_valid_with_a_warning() {
+    for family in [4, 6] {
+        let folder = TempFolder::new("check-no-interfaces");
+        let mut settings = sound(family, folder.path());
+        settings["interfaces-config"]["interfaces"] = json!([]);
+        let path = written(family, folder.path(), settings);
+        let checked = run(family, folder.path(), &["-t", path.to_str().unwrap()]);
+        assert_eq!(checked.status.code(), Some(0), "{}", output_text(&checked));
+        let warning = "warning: `interfaces` in `interfaces-config` is empty";
+        assert!(output_text(&checked).contains(warning), "{}", output_text(&checked));
     }
 }
 

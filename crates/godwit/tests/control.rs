@@ -205,6 +205,32 @@ fn a_configuration_is_changed_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_server_without_interfaces_takes_commands_and_then_a_configuration_with_some() {
+    let folder = TempFolder::new("no-interfaces");
+    let config = configuration(folder.path(), "always", 2);
+    let socket = folder.path().join("socket");
+    let entry = json!([{ "socket-type": "unix", "socket-name": socket }]);
+    add_keys(&config, &format!("\"control-sockets\": {entry},"));
+    let text = fs::read_to_string(&config).expect("it was written here");
+    let with_interface: Value = serde_json::from_str(&text).expect("it is JSON");
+    fs::write(&config, text.replace(r#""lo/127.0.0.1""#, "")).expect("the folder can be written");
+    let server = ServerProcess::start(&config, folder.path());
+    let unheard = "DHCPSRV_NO_SOCKETS_OPEN no interface configured to listen to DHCP traffic";
+    server.wait_for(unheard);
+    let set = json!({ "command": "config-set", "arguments": with_interface });
+    let answer = command(&socket, &set);
+    assert_eq!(answer["result"], 0, "{answer}");
+    let relay = UdpSocket::bind(("127.0.0.1", server.relay_port)).expect("the port is free");
+    relay.set_read_timeout(Some(common::PATIENCE)).expect("it is a socket");
+    offered(&relay, &server, 1);
+    let answer = command(&socket, &json!({ "command": "config-reload" }));
+    assert_eq!(answer["result"], 0, "{answer}");
+    let is_unheard_again = || server.log().matches(unheard).count() == 2;
+    assert!(common::waited_until(is_unheard_again), "{}", server.log());
+    server.stop();
+}
+
+#[test]
 fn commands_do_not_stop_packets_and_a_disabled_service_does() {
     if !require(&["perfdhcp"]) {
         return;

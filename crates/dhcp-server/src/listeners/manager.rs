@@ -13,7 +13,7 @@ use super::registry::{ListenerOpeningResult, ListenerRegistry, ListenerSocketOpt
 use super::settings::ListenerSettings;
 use super::{ListenerEndpoint, ListenerSet, list};
 use crate::ServerError;
-use crate::loggers::DAEMON;
+use crate::loggers::{DAEMON, DHCPSRV};
 use crate::published::PublishedValue;
 
 /// Minimum time between two checks of the interfaces after a change, in nanoseconds.
@@ -62,16 +62,13 @@ impl ListenerManager {
     ///
     /// # Errors
     ///
-    /// The configuration has no listeners; no socket could be opened, or not all although all are
-    /// required, and no further try is configured.
+    /// No socket could be opened, or not all although all are required, and no further try is
+    /// configured.
     pub(crate) fn start(
         settings: ListenerSettings,
         sockets: ListenerSocketOptions,
         now_ns: u64,
     ) -> Result<Self, ServerError> {
-        if settings.is_empty() {
-            return Err(ServerError::NoInterfaces);
-        }
         let nothing = PublishedValue::new(Arc::default(), sockets.shards.into());
         let mut listener_manager = Self {
             retries_left: settings.max_retries,
@@ -97,9 +94,11 @@ impl ListenerManager {
         let is_hopeless = listener_manager.retries_left == 0
             && findings.awaited.is_empty()
             && findings.wrong.len() == opening.problems.len();
-        if listener_manager.registry.is_mute() && is_hopeless {
-            let first = opening.problems.into_iter().next();
-            return Err(first.map_or(ServerError::NoInterfaces, ServerError::Socket));
+        if listener_manager.registry.is_mute()
+            && is_hopeless
+            && let Some(first) = opening.problems.into_iter().next()
+        {
+            return Err(ServerError::Socket(first));
         }
         log_endpoints(&opening.opened, "DHCPX_LISTENING", "listening on");
         listener_manager.settle(findings, now_ns)?;
@@ -245,6 +244,13 @@ impl ListenerManager {
         self.due_ns = may_retry.then_some(now_ns + wait_ns);
         if !all.is_empty() && !may_retry && self.settings.require_all {
             return Err(ServerError::NotListening(all.join("; ")));
+        }
+        if self.registry.is_mute() && all.is_empty() {
+            tracing::warn!(
+                target: DHCPSRV,
+                id = "DHCPSRV_NO_SOCKETS_OPEN",
+                "no interface configured to listen to DHCP traffic"
+            );
         }
         let is_new = |text: &&String| !self.reported_problems.contains(text);
         for problem in findings.wrong.iter().filter(is_new) {

@@ -47,6 +47,11 @@ pub fn missing_dhcp6(config: &Dhcp6) -> Result<Vec<String>, ServerError> {
 
 fn missing(settings: &ListenerSettings) -> Result<Vec<String>, ServerError> {
     let mut missing = plan::plan(settings, &list()?).missing;
+    if settings.is_empty() {
+        let empty = "`interfaces` in `interfaces-config` is empty: the server receives no \
+                     messages; name an interface or \"*\"";
+        missing.push(empty.to_owned());
+    }
     if settings.require_all && !missing.is_empty() {
         let key =
             "`service-sockets-require-all` is set: the server would not start on this machine";

@@ -20,7 +20,7 @@ use super::in_use::FilesInUse;
 use super::statistics::{StatisticsConfiguration, StatisticsTask};
 use super::{ActiveConfiguration, Supervisor, wake};
 use crate::ServerError;
-use crate::admission::admit;
+use crate::admission::refuse_dangerous;
 use crate::events::{self, EventConsumers};
 use crate::ha;
 use crate::log::{self, counted};
@@ -198,7 +198,8 @@ impl<P: DaemonFamily> Supervisor<P> {
 
     fn use_checked(&mut self, checked: CheckedConfig<DhcpConfig<P>>) -> Result<(), ApplyFailure> {
         let refused = |error: ServerError| ApplyFailure::Refused(error.to_string());
-        admit::<P>(&checked.config, &self.settings.accept_inactive).map_err(refused)?;
+        refuse_dangerous(&checked.config.global.inactive, &self.settings.accept_inactive)
+            .map_err(refused)?;
         let new = &checked.config.global;
         let old = &self.parts.in_force.config.global;
         self.check_pair(new.high_availability.as_ref())?;

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::Supervisor;
 use super::apply::new_problems;
 use crate::ServerError;
-use crate::admission::admit;
+use crate::admission::refuse_dangerous;
 use crate::log;
 use crate::service::{DaemonFamily, HostOf};
 
@@ -97,7 +97,8 @@ impl<P: DaemonFamily> Supervisor<P> {
             .push(host_document.clone());
         let mut checked = self.parse(&document).map_err(ApplyFailure::Invalid)?;
         let refused = |error: ServerError| ApplyFailure::Refused(error.to_string());
-        admit::<P>(&checked.config, &self.settings.accept_inactive).map_err(refused)?;
+        refuse_dangerous(&checked.config.global.inactive, &self.settings.accept_inactive)
+            .map_err(refused)?;
         let host = P::hosts(&mut checked.config, subnet_id).and_then(Vec::pop).ok_or_else(none)?;
         let mut shown = checked.document.to_json();
         let shown = reservations_of::<P>(&mut shown, subnet_id).and_then(Vec::pop);
