@@ -221,9 +221,11 @@ fn build(session: &TestSession, sources: &Path, target: &Path) -> Result<PathBuf
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let user = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let home = home.unwrap_or_else(|| user.join(".cargo"));
-    // Texts of panics have paths of sources.
+    // Texts of panics have paths of sources. LLVM orders the operands of some instructions by
+    // chance, and otherwise names symbols by the hash of the module that has them.
     let flags = format!(
-        "--remap-path-prefix={}=/usr/src/godwit --remap-path-prefix={}=/usr/src/cargo",
+        "--remap-path-prefix={}=/usr/src/godwit --remap-path-prefix={}=/usr/src/cargo \
+         -Cllvm-args=-use-source-filename-for-promoted-locals",
         sources.display(),
         home.display()
     );
