@@ -184,13 +184,14 @@ impl SequenceRanges {
             let is_lease = answer
                 .as_ref()
                 .is_some_and(|answer| answer.get("type").is_some_and(|kind| kind == REPLY));
-            leases.extend(given.iter().filter(|_| is_lease).map(|item| (sent, item.range)));
+            let leased_now = || given.iter().filter(|item| is_lease && !item.is_withdrawn);
+            leases.extend(leased_now().map(|item| (sent, item.range)));
             if is_same(message) {
                 if sent.name.starts_with("DECLINE na") {
                     ranges.taken.append(&mut leased);
                 }
-                let addresses = given.iter().filter(|item| item.association.starts_with("na"));
-                leased.extend(addresses.filter(|_| is_lease).map(|item| item.range));
+                let addresses = leased_now().filter(|item| item.association.starts_with("na"));
+                leased.extend(addresses.map(|item| item.range));
                 ranges.own.extend(given);
             } else {
                 let given = given.into_iter().filter(|item| !item.is_withdrawn);
