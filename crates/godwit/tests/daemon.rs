@@ -215,8 +215,8 @@ fn a_reload_listens_elsewhere() {
     server.signal("HUP");
     server.wait_for("reloaded");
     assert!(exchange("127.0.0.2", "mac=00:0c:01:00:01:00"));
-    let none = r#""interfaces": [], "dhcp-socket-type": "udp""#;
-    fs::write(&config, with_interfaces(&text, none)).expect("the folder can be written");
+    let wrong = r#""interfaces": [ "lo/127.0.0.1" ], "dhcp-socket-type": "none""#;
+    fs::write(&config, with_interfaces(&text, wrong)).expect("the folder can be written");
     server.signal("HUP");
     server.wait_for("reload refused");
     assert!(exchange("127.0.0.2", "mac=00:0c:01:00:02:00"));
