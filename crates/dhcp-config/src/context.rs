@@ -27,6 +27,8 @@ pub(crate) struct ParseContext {
     pub(crate) definitions: Definitions,
     /// Numbers (`id`) of the subnets read so far whose leases the legal log leaves out.
     pub(crate) silent_subnets: Vec<u32>,
+    /// True if the hook library ddns_tuning is loaded: expressions of subnets have an effect.
+    pub(crate) tunes_names: bool,
     /// Files of the secrets of an updater inside the server.
     pub(crate) secret_files: SecretFiles,
 }

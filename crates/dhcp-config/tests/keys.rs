@@ -362,7 +362,6 @@ fn hooks_that_are_not_built_in_are_told() {
         |name: &str| format!(r#"{{ "library": "/usr/lib/kea/hooks/libdhcp_{name}.so" }}"#);
     for (name, feature) in [
         ("cb_cmds", "cb-cmds"),
-        ("ddns_tuning", "ddns-tuning"),
         ("flex_option", "flex-option"),
         ("gss_tsig", "gss-tsig"),
         ("ha", "high-availability!"),

@@ -6,6 +6,7 @@ mod checks6;
 mod classes;
 mod common;
 mod ddns;
+mod ddns_tuning;
 mod definitions;
 mod dialect;
 mod document;

@@ -41,6 +41,9 @@ pub struct UpdaterCounts {
     pub completed: u64,
     /// Requests that were given up: refused by a server, or for a name without a zone.
     pub failed: u64,
+    /// Updates that a server refused for a reason that may pass: it is not authoritative for the
+    /// zone, does not permit the update, or failed.
+    pub refused: u64,
     /// Answers cut to a datagram, after which the update went over TCP.
     pub truncated: u64,
 }

@@ -5,6 +5,7 @@ use dhcp_lease::PoolIndex;
 
 use crate::classify::{ClassSet, Classes, PacketView, Workspace};
 use crate::hosts::{ClientHosts, HostBook, HostIndex, HostSubnet, HostTerms, Identifiers};
+use crate::name_tuning::{NameTuning, TuningScratch};
 use crate::omission::Omissions;
 use crate::prefixes::SubnetIndex;
 use crate::reason::DropReason;
@@ -59,6 +60,7 @@ pub struct ClientFacts {
     /// Client classes that the client is in.
     pub(crate) classes: ClassSet,
     class_workspace: Workspace,
+    tuning: TuningScratch,
     /// Hosts with reservations for the client.
     pub(crate) client_hosts: ClientHosts,
     /// Pools that the client may use, in order, when it may not use all pools of its link.
@@ -158,6 +160,21 @@ impl ClientFacts {
         subnet: SubnetIndex,
     ) -> Option<HostIndex> {
         self.client_hosts.current(subnet, snapshot.subnet(subnet).reservation_modes)
+    }
+
+    /// Returns the effect of the hook library ddns_tuning on the name of the client, whose message
+    /// is in `view`, in the subnet `served`; `None` when it has none.
+    pub(crate) fn tune_name<F: ScopedProtocol>(
+        &mut self,
+        snapshot: &Snapshot<F>,
+        view: &impl PacketView,
+        served: SubnetIndex,
+    ) -> Option<NameTuning<'_>> {
+        if !snapshot.tunes_names {
+            return None;
+        }
+        let program = snapshot.subnet(served).hostname.as_deref();
+        self.tuning.evaluate(program, view, &self.classes)
     }
 
     /// Adds the classes that depend on the client's subnet and pools, once these are known: those

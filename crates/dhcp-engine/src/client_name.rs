@@ -190,6 +190,17 @@ pub(crate) fn labels(name: &str, mut take: impl FnMut(&[u8])) {
     }
 }
 
+/// Returns true if the text of a name has a dot between labels. A dot after a backslash is part of
+/// its label.
+pub(crate) fn has_several_labels(name: &[u8]) -> bool {
+    let mut is_escaped = false;
+    name.strip_suffix(b".").unwrap_or(name).iter().any(|&octet| {
+        let is_dot = octet == b'.' && !is_escaped;
+        is_escaped = octet == b'\\' && !is_escaped;
+        is_dot
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

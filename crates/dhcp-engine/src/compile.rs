@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use base::AddressBits as _;
+use dhcp_config::expression::TextExpression;
 use dhcp_config::{
     AllocatorKind, ClassGuards, ClientClass, ConfigTypes, DhcpConfig, OptionData, SubnetConfig,
+    SubnetHostname,
 };
 use dhcp_lease::{PoolIndex, PoolSpec};
 use dhcp_wire::OptionParsing;
 
 use crate::adaptive;
-use crate::classify::{Classes, StringProgram};
+use crate::classify::{self, Classes, StringProgram};
 use crate::client_name::NameTerms;
 use crate::hosts::{HostTerms, Hosts, ReservationOf, ReservationScope};
 use crate::links::{Links, allocator};
+use crate::name_tuning::TuningPrograms;
 use crate::options::ScopeOptions;
 use crate::preference::Preference;
 use crate::prefixes::{PrefixTable, SubnetIndex};
@@ -155,12 +158,28 @@ pub(crate) fn classes<F: CompiledFamily>(config: &DhcpConfig<F>) -> Classes {
         .map(|reservation| &*reservation.options);
     let options = of_scopes.chain(of_classes).chain(of_hosts).chain([&*config.options]).flatten();
     let tags = options.flat_map(|option| &option.client_classes);
-    let referred = guards.chain(tags).map(String::as_str);
+    let mut named = Vec::new();
+    for text in hostname_expressions(config) {
+        classify::visit_members(text, &mut |name| named.push(name.to_owned()));
+    }
+    let referred = guards.chain(tags).chain(&named).map(String::as_str);
     let classes = Classes::compile(&config.client_classes, referred);
     match &config.global.high_availability {
         Some(relationship) => classes.with_scopes(relationship),
         None => classes,
     }
+}
+
+/// Returns the expressions of the configuration that compute names of clients.
+fn hostname_expressions<F: CompiledFamily>(
+    config: &DhcpConfig<F>,
+) -> impl Iterator<Item = &TextExpression> {
+    let of_subnets = config.subnets.iter().filter_map(|subnet| match &subnet.hostname {
+        SubnetHostname::Expression(text) => Some(text),
+        SubnetHostname::Inherited | SubnetHostname::Off => None,
+    });
+    let global = config.global.ddns_tuning.iter().filter_map(|tuning| tuning.hostname.as_ref());
+    global.chain(of_subnets)
 }
 
 /// Returns the tables of the hosts that `config` reserves for.
@@ -204,8 +223,9 @@ pub(crate) fn snapshot<F: CompiledFamily>(
     pool_terms: Vec<PoolTerms<F::Code>>,
     pools: Arc<F::PoolSet>,
 ) -> Snapshot<F> {
+    let tuning = TuningPrograms::compile(config.global.ddns_tuning.as_ref(), &classes);
     let subnets: Vec<Subnet<F>> =
-        config.subnets.iter().map(|s| compile_subnet(config, s, &classes)).collect();
+        config.subnets.iter().map(|s| compile_subnet(config, s, &classes, &tuning)).collect();
     let prefixes: Vec<_> =
         (0..).zip(&subnets).map(|(at, s)| (s.bounds.0, s.bounds.1, at)).collect();
     let class_terms = config.client_classes.iter();
@@ -219,6 +239,7 @@ pub(crate) fn snapshot<F: CompiledFamily>(
             is_like_a_duid: flex_id.is_like_a_duid,
             ignores_iaid: flex_id.ignores_iaid,
         },
+        tunes_names: config.global.ddns_tuning.is_some(),
         options: ScopeOptions::compile(&config.options, |name| classes.index(name)),
         hosts,
         host_identifiers: config.global.host_identifiers.clone(),
@@ -254,6 +275,7 @@ fn compile_subnet<F: CompiledFamily>(
     config: &DhcpConfig<F>,
     subnet: &SubnetConfig<F>,
     classes: &Classes,
+    tuning: &TuningPrograms,
 ) -> Subnet<F> {
     Subnet {
         own: F::subnet_terms(config, subnet),
@@ -277,6 +299,7 @@ fn compile_subnet<F: CompiledFamily>(
         network: subnet.network,
         reservation_modes: subnet.reservation_modes,
         scope: ScopeTerms::compile(&subnet.guards, &subnet.options, classes),
+        hostname: tuning.of_subnet(&subnet.hostname, classes),
         names: NameTerms::compile(&subnet.names, config.global.name_updates.is_some()),
     }
 }

@@ -24,6 +24,7 @@ pub mod interfaces;
 mod json_text;
 pub mod links;
 pub mod name_characters;
+mod name_tuning;
 pub mod omission;
 pub mod options;
 pub mod outbox;

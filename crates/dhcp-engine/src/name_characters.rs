@@ -185,7 +185,7 @@ pub(crate) fn escaped(octet: u8) -> ([u8; 4], usize) {
 
 /// Appends to `name` the characters of `octets` that leases can store: zeros and bytes that are not
 /// UTF-8 are left out.
-fn push_text(octets: &[u8], name: &mut String) {
+pub(crate) fn push_text(octets: &[u8], name: &mut String) {
     for chunk in octets.utf8_chunks() {
         name.extend(chunk.valid().chars().filter(|&letter| letter != '\0'));
     }

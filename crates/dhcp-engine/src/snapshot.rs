@@ -50,6 +50,9 @@ pub struct Snapshot<F: ScopedProtocol> {
     pub own: F::SnapshotTerms,
     /// Settings of Kea's flex-id hook for identifiers of clients.
     pub flex_id: FlexIdTerms,
+    /// True if Kea's hook library ddns_tuning is loaded: expressions compute names of clients, and
+    /// clients of the class `SKIP_DDNS` get no DNS updates.
+    pub(crate) tunes_names: bool,
     /// Options that the global scope sets.
     pub options: ScopeOptions<F::Code>,
     /// Client classes of the configuration, compiled.
@@ -137,6 +140,8 @@ pub struct Subnet<F: ScopedProtocol> {
     pub reservation_modes: ReservationModes,
     /// Required client classes, additional classes and options of the subnet.
     pub scope: ScopeTerms<F::Code>,
+    /// Expression that computes the names of the subnet's clients (Kea's hook library ddns_tuning).
+    pub(crate) hostname: Option<Arc<StringProgram>>,
     /// Settings for the names of the subnet's clients.
     pub(crate) names: NameTerms,
 }

@@ -22,7 +22,7 @@ impl UpdateName {
     /// Reads a name from text, with or without a final dot, and with `\X` and `\DDD` for special
     /// characters. Returns `None` if the text is empty, or if a label or the name is too long.
     pub fn from_text(text: &str) -> Option<Self> {
-        if text == "." {
+        if matches!(text, "." | "@") {
             return Some(Self { wire: Box::new([0]) });
         }
         let mut wire = Vec::with_capacity(text.len() + 2);

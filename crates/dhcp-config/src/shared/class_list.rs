@@ -150,10 +150,21 @@ pub(crate) fn text<F: Classified>(
     text: PositionedValue<&str>,
     findings: &mut ParseContext,
 ) -> Option<TextExpression> {
+    parsed_text::<F>(text.value, findings).map_err(|error| refuse(text.at, error, findings)).ok()
+}
+
+/// Parses an expression whose value is a string, and which may name any class; reports nothing.
+///
+/// # Errors
+///
+/// The fault of the expression.
+pub(super) fn parsed_text<F: Classified>(
+    text: &str,
+    findings: &mut ParseContext,
+) -> Result<TextExpression, ExpressionError> {
     let mut vocabulary =
         ConfigVocabulary::<F> { names: None, findings, family: core::marker::PhantomData };
-    let parsed = parse_text(text.value, &mut vocabulary);
-    parsed.map_err(|error| refuse(text.at, error, findings)).ok()
+    parse_text(text, &mut vocabulary)
 }
 
 /// Reports the error of an expression at its position inside the string that begins at `at`.

@@ -5,7 +5,7 @@ use core::fmt::Debug;
 use super::options::data::OptionData;
 use super::{
     AllocatorKind, ClassGuards, ClientClass, GlobalSettings, InterfaceSelection, Lifetime,
-    NameKeys, Pool, Reservation, ReservationModes,
+    NameKeys, Pool, Reservation, ReservationModes, SubnetHostname,
 };
 
 /// Family of a configuration, [`V4`](base::V4) or [`V6`](base::V6): the types of the values that
@@ -115,6 +115,8 @@ pub struct SubnetConfig<F: ConfigTypes> {
     pub store_extended_info: bool,
     /// Settings of the host names of the subnet's clients.
     pub names: NameKeys,
+    /// Expression of the hook library ddns_tuning that computes the names of the subnet's clients.
+    pub hostname: SubnetHostname,
     /// Settings that only this family's subnets have.
     pub own: F::OwnSubnet,
 }

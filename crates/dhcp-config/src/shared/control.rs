@@ -95,6 +95,8 @@ pub enum Hook {
     Bootp,
     /// Hook library with commands for client classes: `libdhcp_class_cmds.so`.
     ClassCommands,
+    /// Hook library that computes names of clients: `libdhcp_ddns_tuning.so`.
+    DdnsTuning,
     /// Hook library that makes identifiers from expressions: `libdhcp_flex_id.so`.
     FlexId,
     /// Hook library for pairs of servers that know each other's leases: `libdhcp_ha.so`.

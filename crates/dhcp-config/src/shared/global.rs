@@ -3,6 +3,7 @@
 use super::class_list::Classified;
 use super::config::Compatibility;
 use super::control::{ControlSocket, FlexId, Hook, RunScript};
+use super::ddns_tuning::DdnsTuning;
 use super::family::ConfigFamily;
 use super::high_availability::HaRelationship;
 use super::inactive::InactiveFeature;
@@ -57,6 +58,8 @@ pub struct GlobalSettings {
     pub control_sockets: Vec<ControlSocket>,
     /// Hook libraries of the configuration that the server has built in, in the order of the file.
     pub hooks: Vec<Hook>,
+    /// Parameters of the hook library ddns_tuning; `None` when it is not loaded.
+    pub ddns_tuning: Option<DdnsTuning>,
     /// Parameters of the hook library flex-id.
     pub flex_id: FlexId,
     /// Pair of servers that the server belongs to; `None` without the hook library
@@ -164,6 +167,7 @@ pub(crate) fn read<F: Classified>(
     }
     let control_sockets = sockets::read::<F>(fields, findings);
     let hooks = hooks::read::<F>(fields, findings);
+    findings.tunes_names = hooks.ddns_tuning.is_some();
     let early_lookup = fields.boolean("early-global-reservations-lookup", findings);
     let unique = fields.boolean("ip-reservations-unique", findings);
     // Looking them up first is the only order here.
@@ -180,6 +184,7 @@ pub(crate) fn read<F: Classified>(
         server_tag,
         control_sockets,
         hooks: hooks.active,
+        ddns_tuning: hooks.ddns_tuning,
         flex_id: hooks.flex_id,
         lease_query: hooks.lease_query,
         legal_log: hooks.legal_log,

@@ -2,6 +2,7 @@
 
 use super::class_list::{self, Classified};
 use super::control::{FlexId, Hook, RunScript};
+use super::ddns_tuning::{self, DdnsTuning};
 use super::high_availability::HaRelationship;
 use super::lease_query::{self, LeaseQuery};
 use super::legal_log::{self, LegalLog};
@@ -14,9 +15,10 @@ use crate::source::SourcePosition;
 use base::nearest;
 
 /// Built-in hook libraries, by the part of the file name between `libdhcp_` and `.so`.
-const BUILT_IN: [(&str, Hook); 15] = [
+const BUILT_IN: [(&str, Hook); 16] = [
     ("bootp", Hook::Bootp),
     ("class_cmds", Hook::ClassCommands),
+    ("ddns_tuning", Hook::DdnsTuning),
     ("flex_id", Hook::FlexId),
     ("forensic_log", Hook::LegalLog),
     ("ha", Hook::HighAvailability),
@@ -36,6 +38,7 @@ const BUILT_IN: [(&str, Hook); 15] = [
 #[derive(Debug, Default)]
 pub(crate) struct Hooks {
     pub(crate) active: Vec<Hook>,
+    pub(crate) ddns_tuning: Option<DdnsTuning>,
     pub(crate) flex_id: FlexId,
     pub(crate) high_availability: Option<HaRelationship>,
     pub(crate) lease_query: Option<LeaseQuery>,
@@ -118,6 +121,9 @@ impl Hooks {
             parameters if hook == Hook::LegalLog => {
                 let value = parameters.map(|entry| &entry.value);
                 self.legal_log = legal_log::read::<F>(at, value, findings);
+            }
+            _ if hook == Hook::DdnsTuning => {
+                self.ddns_tuning = ddns_tuning::read::<F>(at, parameters, findings);
             }
             _ if hook == Hook::RunScript => self.read_run_script(at, parameters, findings),
             Some(entry) if hook == Hook::FlexId => self.read_flex_id::<F>(&entry.value, findings),

@@ -90,9 +90,8 @@ pub(crate) static SHARED_FLQ: UnsupportedFeature = UnsupportedFeature::harmless(
 
 /// Kea's hook libraries that are not built in, each by the part of its file name between `libdhcp_`
 /// and `.so`, with the unsupported feature.
-pub(crate) static HOOKS: [(&str, &UnsupportedFeature); 13] = [
+pub(crate) static HOOKS: [(&str, &UnsupportedFeature); 12] = [
     ("cb_cmds", &CB_COMMANDS),
-    ("ddns_tuning", &DDNS_TUNING),
     ("flex_option", &FLEX_OPTION),
     ("gss_tsig", &GSS_TSIG),
     ("host_cache", &HOST_CACHE),
@@ -128,11 +127,6 @@ static CONFIG_BACKEND_LIBRARY: UnsupportedFeature = UnsupportedFeature::harmless
     "config-backend-library",
     "the hook library for configurations in databases is",
     "the server uses the configuration of this file only",
-);
-static DDNS_TUNING: UnsupportedFeature = UnsupportedFeature::harmless(
-    "ddns-tuning",
-    "the hook library that computes host names is",
-    "the server computes no host names",
 );
 static FLEX_OPTION: UnsupportedFeature = UnsupportedFeature::harmless(
     "flex-option",

@@ -9,6 +9,7 @@ mod classes;
 mod config;
 mod control;
 pub(crate) mod database;
+mod ddns_tuning;
 mod extended_regex;
 pub(crate) mod family;
 pub(crate) mod global;
@@ -45,6 +46,7 @@ pub use character_set::CharacterSet;
 pub use classes::*;
 pub use config::*;
 pub use control::*;
+pub use ddns_tuning::{DdnsTuning, SubnetHostname};
 pub use global::{GlobalSettings, SampleLimits};
 pub use high_availability::{
     HA_BACKUPS_MAX, HaLimits, HaMode, HaPause, HaPeer, HaRelationship, HaRole,

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use super::class_list::Classified;
 use super::config::{ConfigTypes, NetworkConfig, SubnetConfig};
+use super::ddns_tuning::SubnetHostname;
 use super::hosts::{self, HostScope, ReservationFamily};
 use super::networks::LinkSelectors;
 use super::pools::{self, EnclosingSubnet, PlacedRange};
 use super::terms::{Bounded, InheritableTerms};
 use super::types::Lifetime;
-use super::{godwit, legal_log, other_keys};
+use super::{ddns_tuning, godwit, legal_log, other_keys};
 use crate::address::{Address, first_of, prefix};
 use crate::context::ParseContext;
 use crate::document::DocumentSchema;
@@ -250,11 +251,7 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         let host_items = fields.list("reservations", self.findings);
         let delegated_items = F::delegated_items(&mut fields, self.findings);
         F::check_own_keys(&mut fields, self.findings);
-        let context = fields.context(self.findings);
-        godwit::refuse_inside::<F>(context, self.findings);
-        if legal_log::is_switched_off(context) {
-            self.findings.silent_subnets.push(id);
-        }
+        let hostname = self.read_context(&mut fields, id, prefix.map(|prefix| prefix.value));
         other_keys::finish(fields, F::ELSEWHERE, self.findings);
 
         let own_keys = scope.own_keys();
@@ -302,9 +299,30 @@ impl<'f, F: Scoped> Subnets<'f, F> {
             adaptive_lease_time_threshold: policy.adaptive_threshold(),
             store_extended_info: policy.store_extended_info(),
             names: scope.terms.names.settled(),
+            hostname,
             own,
         });
         Some((own_interface, own_keys))
+    }
+
+    /// Reads the `user-context` of the subnet `id`: if the legal log leaves its leases out, and the
+    /// expression that computes the names of its clients, which is returned.
+    fn read_context(
+        &mut self,
+        fields: &mut MapReader<'_>,
+        id: u32,
+        prefix: Option<(F::Address, u8)>,
+    ) -> SubnetHostname {
+        let context = fields.context(self.findings);
+        godwit::refuse_inside::<F>(context, self.findings);
+        if legal_log::is_switched_off(context) {
+            self.findings.silent_subnets.push(id);
+        }
+        if !self.findings.tunes_names {
+            return SubnetHostname::default();
+        }
+        let prefix = prefix.map(|(address, length)| format!("{address}/{length}"));
+        ddns_tuning::of_subnet::<F>(context, &prefix.unwrap_or_default(), self.findings)
     }
 
     fn prefix(&mut self, fields: &mut MapReader<'_>) -> Option<PositionedValue<(F::Address, u8)>> {

@@ -11,6 +11,7 @@ use super::zone::UpdateFailure;
 use super::{Updater, UpdaterOutput};
 use crate::counts::KeyCounts;
 use crate::message::{UpdateAnswer, UpdateMessage};
+use crate::notice::NoticeLevel;
 use crate::order::RequestNumber;
 use crate::tsig::{self, TsigFault};
 
@@ -197,6 +198,7 @@ impl Updater {
         match rcode {
             // The server cannot or may not carry out updates of the zone; another may.
             Rcode::SERVFAIL | Rcode::NOTIMP | Rcode::REFUSED | Rcode::NOTAUTH => {
+                self.counts.refused += 1;
                 self.try_next_server(number, UpdateFailure::Refused(rcode), now);
             }
             _ => {
@@ -215,6 +217,14 @@ impl Updater {
         if let Some(exchange) = self.exchanges.move_to_stream(number, due_ns) {
             let (to, bytes) = (exchange.server, exchange.message.clone());
             self.counts.truncated += 1;
+            if self.truncating.insert(to) {
+                let text = format!(
+                    "answers of {} port {} do not fit a datagram: its updates go over TCP, too",
+                    to.ip(),
+                    to.port()
+                );
+                self.notice(NoticeLevel::Info, "DHCP_DDNS_ANSWER_TRUNCATED", text);
+            }
             self.outputs.push_back(UpdaterOutput::Stream { exchange: number, to, bytes, timeout });
         }
     }

@@ -72,6 +72,8 @@ pub struct Updater {
     /// Requests that have become first in their queues.
     to_begin: VecDeque<RequestNumber>,
     exchanges: UpdateExchanges,
+    /// DNS servers that have cut an answer, each of which gets one line in the log.
+    truncating: BTreeSet<SocketAddr>,
     outputs: VecDeque<UpdaterOutput>,
     counts: UpdaterCounts,
 }
@@ -89,6 +91,7 @@ impl Updater {
             order: RequestOrder::default(),
             to_begin: VecDeque::new(),
             exchanges: UpdateExchanges::new(random),
+            truncating: BTreeSet::new(),
             outputs: VecDeque::new(),
             counts: UpdaterCounts::default(),
             zones,
@@ -114,6 +117,7 @@ impl Updater {
         self.states = self.zones.zones.iter().map(|_| ZoneState::default()).collect();
         self.active.clear();
         self.exchanges.clear();
+        self.truncating.clear();
         self.counts.keys = vec![KeyCounts::default(); self.zones.keys.len()];
     }
 

@@ -38,6 +38,11 @@ pub(super) fn late<C, B>(classes: &[ClientClass<C, B>]) -> Vec<bool> {
         .collect()
 }
 
+/// Calls `visit` with each class name that a `member` of the expression `text` refers to.
+pub(crate) fn visit_members(text: &TextExpression, visit: &mut dyn FnMut(&str)) {
+    in_text(text, visit);
+}
+
 fn in_condition(condition: &Condition, visit: &mut dyn FnMut(&str)) {
     match condition {
         Condition::Equal(left, right) => {

@@ -29,6 +29,7 @@ mod view;
 mod workspace;
 
 pub use classes::{Classes, StringProgram};
+pub(crate) use dependence::visit_members;
 pub use guard::Guard;
 pub use set::{ClassIndex, ClassSet};
 pub use v4::PacketView4;

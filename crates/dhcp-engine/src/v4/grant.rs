@@ -27,9 +27,13 @@ impl<'m> Transaction<'m> {
 
     /// Chooses the name that the client has with `address` in `location`.
     pub(super) fn choose_name(&mut self, location: AddressLocation, address: Ipv4Addr) {
+        if self.name.is_chosen_for(location, address) {
+            return;
+        }
         let reserved = self.host_terms(location.subnet).map_or("", |terms| &*terms.hostname);
         let terms = self.snapshot.names(location.subnet, location.pool);
-        self.name.choose(location, address, reserved, terms);
+        let tuning = self.client_facts.tune_name(self.snapshot, &self.view, location.subnet);
+        self.name.choose(location, address, reserved, terms, tuning);
     }
 
     /// Returns the omissions from the client's lease because of a size limit.
@@ -169,16 +173,16 @@ impl<'m> Transaction<'m> {
         }
     }
 
-    /// Evaluates the client classes that depend on the subnet and pool of the reply, and chooses
-    /// the client's name there.
+    /// Chooses the client's name in the subnet and pool of the reply, and evaluates the client
+    /// classes that depend on these.
     pub(super) fn settle(&mut self, reply: &Reply) {
+        if let Some(location) = reply.terms.location {
+            self.choose_name(location, reply.terms.address);
+        }
         if let Some(subnet) = reply.subnet() {
             let pool = reply.terms.location.and_then(|location| location.pool).into_iter();
             let (snapshot, hosts) = (self.snapshot, self.hosts);
             self.client_facts.settle(snapshot, hosts, &self.view, subnet, Some(subnet), pool);
-        }
-        if let Some(location) = reply.terms.location {
-            self.choose_name(location, reply.terms.address);
         }
     }
 }

@@ -7,7 +7,8 @@ use dhcp_wire::name::read_text;
 use dhcp_wire::v4::{Message, MessageWriter, option};
 
 use super::claim::AddressLocation;
-use crate::client_name::{self, DnsUpdates, NameTerms};
+use crate::client_name::{self, DnsUpdates, NameTerms, has_several_labels};
+use crate::name_tuning::{NameTuning, TunedName};
 use crate::omission::{Omission, Omissions};
 
 /// Flag S of option 81: the server makes the DNS entry from name to address (RFC 4702 §2.1).
@@ -61,10 +62,12 @@ struct ReceivedFqdn {
 }
 
 impl ReceivedFqdn {
-    /// Returns the flags of the reply's option 81 for a server that makes `updates`.
-    fn answer_flags(&self, updates: DnsUpdates) -> u8 {
-        let no_update = if updates.reverse { 0 } else { FLAG_N };
-        let forward = if updates.forward { FLAG_S } else { 0 };
+    /// Returns the flags of the reply's option 81 for a server that makes `updates`. As in Kea, the
+    /// option declines all updates when the hook library ddns_tuning has changed the name or the
+    /// updates (`is_tuned`).
+    fn answer_flags(&self, updates: DnsUpdates, is_tuned: bool) -> u8 {
+        let no_update = if updates.reverse && !is_tuned { 0 } else { FLAG_N };
+        let forward = if updates.forward && !is_tuned { FLAG_S } else { 0 };
         let overridden = if updates.forward == self.requests_entry { 0 } else { FLAG_O };
         no_update | forward | overridden | self.form
     }
@@ -85,6 +88,10 @@ pub(super) struct ClientName {
     fqdn: Option<ReceivedFqdn>,
     /// DNS updates for the client's lease in the location chosen last.
     updates: DnsUpdates,
+    /// DNS updates that the settings of the location require for the client's name.
+    usual_updates: DnsUpdates,
+    /// True if the hook library ddns_tuning has changed the name or the updates.
+    is_tuned: bool,
     /// True if the reply has an option for the client's name (12 or 81).
     is_answered: bool,
     /// True if the name is generated from the address that the client gets.
@@ -104,6 +111,8 @@ impl ClientName {
         self.chosen_for = None;
         self.fqdn = None;
         self.updates = DnsUpdates::default();
+        self.usual_updates = DnsUpdates::default();
+        self.is_tuned = false;
         self.source = if message.client_fqdn().is_some() {
             self.read_fqdn(message)
         } else if message.host_name().is_some() {
@@ -189,10 +198,8 @@ impl ClientName {
         address: Ipv4Addr,
         reserved: &str,
         terms: &NameTerms,
+        tuning: Option<NameTuning<'_>>,
     ) {
-        if self.is_chosen_for(location, address) {
-            return;
-        }
         self.chosen_for = Some((location, address));
         self.omission = None;
         self.text.clear();
@@ -235,11 +242,29 @@ impl ClientName {
         if ends_in_dot {
             self.text.make_ascii_lowercase();
         }
-        self.updates = match &self.fqdn {
+        let tuned = tuning.map(|tuning| self.tune(tuning, terms)).unwrap_or_default();
+        self.usual_updates = match &self.fqdn {
             _ if !self.is_answered || self.text.is_empty() => DnsUpdates::default(),
             Some(fqdn) => terms.updates.decide(fqdn.requests_entry, fqdn.declines_entries),
             None => terms.updates.decide_without_fqdn(),
         };
+        let skips_updates = tuned.skips_updates && self.usual_updates != DnsUpdates::default();
+        self.updates = if skips_updates { DnsUpdates::default() } else { self.usual_updates };
+        self.is_tuned = tuned.is_replaced || skips_updates;
+    }
+
+    /// Replaces the name by the one that the hook library ddns_tuning computes, if any. A name that
+    /// would be generated is none yet, as in Kea.
+    fn tune(&mut self, mut tuning: NameTuning<'_>, terms: &NameTerms) -> TunedName {
+        let is_generated = self.is_answered && self.is_generated;
+        let old = if is_generated { "" } else { &self.text };
+        let tuned = tuning.make(old, terms, false);
+        if tuned.is_replaced {
+            tuning.replace(&mut self.text);
+            self.is_generated = false;
+            self.omission = tuned.omission;
+        }
+        tuned
     }
 
     /// Returns the DNS updates for the client's lease in the location of the last
@@ -306,18 +331,24 @@ impl ClientName {
             writer.option(option::HOST_NAME, self.text.as_bytes());
             return Some(option::HOST_NAME);
         };
-        let (flags, [first, second]) = (fqdn.answer_flags(self.updates), fqdn.codes);
+        let flags = fqdn.answer_flags(self.usual_updates, self.is_tuned);
+        let [first, second] = fqdn.codes;
         let mut octets = [0; 3 + 255];
         octets[..3].copy_from_slice(&[flags, first, second]);
         let mut len = 3;
         let mut push = |piece: &[u8]| {
             if let Some(target) = octets.get_mut(len..len + piece.len()) {
                 target.copy_from_slice(piece);
+                // A computed name may have capital letters, and no final dot.
+                target.make_ascii_lowercase();
                 len += piece.len();
             }
         };
         if flags & FLAG_E == 0 {
             push(self.text.as_bytes());
+            if !self.text.ends_with('.') {
+                push(b".");
+            }
         } else {
             client_name::labels(&self.text, |label| {
                 push(&[label.len() as u8]);
@@ -328,15 +359,4 @@ impl ClientName {
         writer.option(option::CLIENT_FQDN, &octets[..len]);
         Some(option::CLIENT_FQDN)
     }
-}
-
-/// Returns true if a host name has a dot between labels. A dot after a backslash is part of its
-/// label.
-fn has_several_labels(name: &[u8]) -> bool {
-    let mut is_escaped = false;
-    name.strip_suffix(b".").unwrap_or(name).iter().any(|&octet| {
-        let is_dot = octet == b'.' && !is_escaped;
-        is_escaped = octet == b'\\' && !is_escaped;
-        is_dot
-    })
 }

@@ -7,6 +7,7 @@ use dhcp_wire::v6::{ClientFqdn, MessageWriter, option};
 
 use crate::client_name::{self, DnsUpdates, NameTerms};
 use crate::name_characters::NameOctets;
+use crate::name_tuning::NameTuning;
 use crate::omission::{Omission, Omissions};
 
 /// Flag S of the Client FQDN option: the server makes the DNS entry from name to address (RFC 4704
@@ -87,6 +88,28 @@ pub(super) fn make(
     Some(FqdnAnswer::new(updates, requests_entry))
 }
 
+/// Applies the hook library ddns_tuning to the client's name `name` and to `answer`, the Client
+/// FQDN option of the reply. A name that `is_reserved` stays: Kea stores the computed one in the
+/// lease, but answers and registers the reserved one.
+pub(super) fn tune(
+    answer: &mut FqdnAnswer,
+    mut tuning: NameTuning<'_>,
+    is_reserved: bool,
+    terms: &NameTerms,
+    name: &mut String,
+) -> Option<Omission> {
+    let tuned = tuning.make(name, terms, true);
+    let is_replaced = tuned.is_replaced && !is_reserved;
+    if is_replaced {
+        tuning.replace(name);
+    }
+    if tuned.skips_updates && answer.updates != DnsUpdates::default() {
+        answer.updates = DnsUpdates::default();
+        answer.flags = answer.flags & !FLAG_S | FLAG_N;
+    }
+    tuned.omission.filter(|_| is_replaced)
+}
+
 fn complete(terms: &NameTerms, name: &mut String, omissions: &mut Omissions) {
     note(terms.qualify(name), omissions);
     client_name::end_in_dot(name);
@@ -107,17 +130,22 @@ pub(super) fn generate(
     name.make_ascii_lowercase();
 }
 
-fn note(omission: Option<Omission>, omissions: &mut Omissions) {
+/// Adds the omission from a name, if any, to `omissions`.
+pub(super) fn note(omission: Option<Omission>, omissions: &mut Omissions) {
     omission.into_iter().for_each(|omission| omissions.note(omission));
 }
 
-/// Writes the Client FQDN option (39) into the reply, with a name that ends in a dot or an empty
-/// name.
+/// Writes the Client FQDN option (39) into the reply, with a complete name or an empty one.
 pub(super) fn put(answer: FqdnAnswer, name: &str, writer: &mut MessageWriter<'_>) {
     let mark = writer.begin(option::CLIENT_FQDN);
     writer.octets(&[answer.flags]);
     client_name::labels(name, |label| {
-        writer.octets(&[label.len() as u8]).octets(label);
+        // A computed name may have capital letters.
+        let mut lower = [0; 63];
+        let lower = &mut lower[..label.len()];
+        lower.copy_from_slice(label);
+        lower.make_ascii_lowercase();
+        writer.octets(&[lower.len() as u8]).octets(lower);
     });
     if !name.is_empty() {
         writer.octets(&[0]);

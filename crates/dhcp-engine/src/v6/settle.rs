@@ -7,7 +7,7 @@ use dhcp_lease::v6::{
     Action, Change, Facts, LeaseExtra, LeaseTerms, ResourceKind, SlotOccupancy, SlotOwner,
     SlotView, V6,
 };
-use dhcp_lease::{Answer, AnsweredLease, LeaseStore};
+use dhcp_lease::{Answer, AnsweredLease, LeaseStore, PoolIndex};
 use dhcp_wire::v6::StatusCode;
 
 use super::association::{AssociationResult, Grant, MessageAssociation, ResourceLocation};
@@ -131,6 +131,23 @@ impl<'m> Transaction<'m> {
         })
     }
 
+    /// Makes the client's name, and the Client FQDN option of the reply.
+    pub(super) fn make_name(&mut self) {
+        let reserved = self.host_terms().map_or("", |host| &host.hostname);
+        let terms = self.name_terms();
+        let fqdn = self.message.client_fqdn();
+        let (name, omissions) = (&mut *self.name, &mut self.client_facts.omissions);
+        self.fqdn_answer = name::make(fqdn, reserved, terms, name, omissions);
+        if self.snapshot.tunes_names
+            && let Some((subnet, _)) = self.name_location()
+            && let Some(answer) = &mut self.fqdn_answer
+            && let Some(tuning) = self.client_facts.tune_name(self.snapshot, &self.view, subnet)
+        {
+            let omission = name::tune(answer, tuning, !reserved.is_empty(), terms, self.name);
+            name::note(omission, &mut self.client_facts.omissions);
+        }
+    }
+
     /// Chooses the client's name again, once the host reservation that counts is known; generates
     /// the name from the address when the client requested a name.
     fn name_again(&mut self) {
@@ -141,8 +158,7 @@ impl<'m> Transaction<'m> {
         let terms = self.name_terms();
         let fqdn = self.message.client_fqdn();
         if fqdn.is_some() || !reserved.is_empty() || terms.updates.is_enabled {
-            let (name, omissions) = (&mut *self.name, &mut self.client_facts.omissions);
-            self.fqdn_answer = name::make(fqdn, reserved, terms, name, omissions);
+            self.make_name();
         }
         if self.fqdn_answer.is_some()
             && self.name.is_empty()
@@ -170,9 +186,14 @@ impl<'m> Transaction<'m> {
     /// subnet of its prefix, else of the subnet of its link.
     pub(super) fn name_terms(&self) -> &'m NameTerms {
         let snapshot = self.snapshot;
+        self.name_location()
+            .map_or(&snapshot.own.default_names, |(subnet, pool)| snapshot.names(subnet, pool))
+    }
+
+    /// Returns the subnet whose settings hold for the client's name, with the pool of its address.
+    fn name_location(&self) -> Option<(SubnetIndex, Option<PoolIndex>)> {
         let location = self.chosen_address().map(|(_, location)| (location.subnet, location.pool));
-        let location = location.or_else(|| self.served_subnet().map(|subnet| (subnet, None)));
-        location.map_or(&snapshot.own.default_names, |(subnet, pool)| snapshot.names(subnet, pool))
+        location.or_else(|| self.served_subnet().map(|subnet| (subnet, None)))
     }
 
     /// Plans the end of running leases that the identity association at `at` has on this link in

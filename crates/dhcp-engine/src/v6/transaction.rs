@@ -21,7 +21,7 @@ use super::client::{Dhcp6ClientScratch, RequestingClient};
 use super::decide::{self, Decision};
 use super::name::FqdnAnswer;
 use super::registration::Registration;
-use super::{Dhcp6Intent, DropReason, Ingress, Snapshot, name, relay_info};
+use super::{Dhcp6Intent, DropReason, Ingress, Snapshot, relay_info};
 use crate::classify::PacketView6;
 use crate::client_facts::ClientFacts;
 use crate::hosts::{HostBook, HostIndex, HostTerms};
@@ -136,7 +136,8 @@ impl<'m> Transaction<'m> {
         if transaction.follows_earlier_grants() {
             transaction.associations.look_in_turn();
         }
-        transaction.choose_name();
+        // As far as the name is known before an address is chosen.
+        transaction.make_name();
         transaction.adapt_hints();
         transaction.prefer_reserved();
         transaction.look_ahead();
@@ -160,15 +161,6 @@ impl<'m> Transaction<'m> {
         let snapshot = self.snapshot;
         let host = self.client_facts.current_host(snapshot, self.host_subnet()?);
         self.client.hosts.terms(host)
-    }
-
-    /// Chooses the client's name, as far as it is known before an address is chosen.
-    fn choose_name(&mut self) {
-        let reserved = self.host_terms().map_or("", |host| &host.hostname);
-        let terms = self.name_terms();
-        let fqdn = self.message.client_fqdn();
-        let (name, omissions) = (&mut *self.name, &mut self.client_facts.omissions);
-        self.fqdn_answer = name::make(fqdn, reserved, terms, name, omissions);
     }
 
     /// Converts the prefixes that the client requests to prefixes of the lengths that the pools

@@ -88,6 +88,7 @@ impl UpdaterDaemon {
             ("update-unsigned", counts.unsigned),
             ("request-completed", counts.completed),
             ("request-failed", counts.failed),
+            ("update-refused", counts.refused),
             ("update-truncated", counts.truncated),
         ];
         let all = requests.into_iter().chain(counts.updates.entries());

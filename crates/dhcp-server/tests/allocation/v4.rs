@@ -21,7 +21,9 @@ const CONFIGURATION: &str = r#"{ "Dhcp4": {
     "interfaces-config": { "interfaces": [ "*" ], "dhcp-socket-type": "udp" },
     "valid-lifetime": 4000, "cache-threshold": 0.0, "stash-agent-options": true,
     "hooks-libraries": [ { "library": "libdhcp_flex_id.so", "parameters": {
-        "identifier-expression": "concat('client ', substring(pkt4.mac, 2, all))" } } ],
+        "identifier-expression": "concat('client ', substring(pkt4.mac, 2, all))" } },
+        { "library": "libdhcp_ddns_tuning.so", "parameters": { "hostname-expr":
+            "ifelse(member('nobody'), 'x', substring(hexstring(pkt4.mac, ':'), 9000, all))" } } ],
     "host-reservation-identifiers": [ "flex-id", "circuit-id", "duid", "client-id", "hw-address" ],
     "option-data": [ { "name": "domain-name-servers", "data": "10.0.0.2" },
         { "name": "vivso-suboptions", "data": "9" },

@@ -19,7 +19,9 @@ const CONFIGURATION: &str = r#"{ "Dhcp6": {
     "interfaces-config": { "interfaces": [ "*" ] },
     "valid-lifetime": 4000, "cache-threshold": 0.0,
     "hooks-libraries": [ { "library": "libdhcp_flex_id.so", "parameters": {
-        "identifier-expression": "concat('client ', substring(option[1].hex, 6, all))" } } ],
+        "identifier-expression": "concat('client ', substring(option[1].hex, 6, all))" } },
+        { "library": "libdhcp_ddns_tuning.so", "parameters": { "hostname-expr":
+            "ifelse(member('nobody'), 'x', substring(hexstring(option[1].hex, ':'), 9000, all))" } } ],
     "host-reservation-identifiers": [ "flex-id", "hw-address", "duid" ],
     "option-data": [ { "name": "dns-servers", "data": "2001:db8::2" },
         { "name": "sntp-servers", "data": "2001:db8::3", "client-classes": [ "odd" ],

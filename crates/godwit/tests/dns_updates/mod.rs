@@ -2,6 +2,7 @@
 //! requests the zones hold exactly the records of the leases, and the same as after Kea's updater.
 
 mod check;
+mod fault_table;
 mod faults;
 mod inside;
 mod life;

@@ -3,6 +3,7 @@
 
 mod clients;
 mod commands;
+mod ddns_tuning;
 mod exporter;
 mod lease_lines;
 mod lease_query;

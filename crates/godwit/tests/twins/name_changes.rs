@@ -1,6 +1,7 @@
 //! Views of names: name change requests that a server sends, and options of its replies.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::UdpSocket;
 
 use dhcp_wire::v6::Packet;
@@ -13,6 +14,8 @@ const PORT_MARK: &str = "@requests@";
 const NAME_OPTIONS: [u8; 2] = [12, 81];
 /// Offset of the options in a DHCPv4 message.
 const OPTIONS_AT: usize = 240;
+/// Bytes before the options of a DHCPv4 message (RFC 2131 §3).
+const MAGIC_COOKIE: [u8; 4] = [99, 130, 83, 99];
 
 /// Receiver of a server's name change requests, in place of `kea-dhcp-ddns`.
 pub(super) struct RequestReceiver {
@@ -70,24 +73,44 @@ fn line_of(datagram: &[u8]) -> String {
 
 /// Returns the options of a reply that have a name: a line for each, with the code and the bytes.
 pub(super) fn names_in(reply: &[u8]) -> Vec<String> {
-    if let Ok(packet) = Packet::parse(reply) {
+    // A DHCPv4 reply may look like a DHCPv6 message.
+    let is_v4 = reply.get(..OPTIONS_AT).is_some_and(|header| header.ends_with(&MAGIC_COOKIE));
+    if !is_v4 {
+        let packet = Packet::parse(reply).expect("the player has read it");
         let option = packet.message().option(dhcp_wire::v6::option::CLIENT_FQDN);
         return option.map(|option| line(39, option)).into_iter().collect();
     }
-    let mut lines = Vec::new();
+    // The parts of a long option are one value (RFC 3396).
+    let mut values: BTreeMap<u8, Vec<u8>> = BTreeMap::new();
     let mut rest = reply.get(OPTIONS_AT..).unwrap_or_default();
     while let Some((&code, after)) = rest.split_first().filter(|(code, _)| **code != 255) {
         let len = after.first().map_or(0, |&len| usize::from(len));
         let (value, next) =
             after.get(1..).unwrap_or_default().split_at_checked(len).unwrap_or_default();
         if NAME_OPTIONS.contains(&code) {
-            lines.push(line(code, value));
+            values.entry(code).or_default().extend_from_slice(value);
         }
         rest = next;
     }
-    lines
+    values.iter().map(|(code, value)| line(*code, value)).collect()
 }
 
 fn line(code: u8, value: &[u8]) -> String {
     format!("option {code}: {value:02x?} {}", value.escape_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_from_replies_of_both_families() {
+        let mut v4 = [0; OPTIONS_AT].to_vec();
+        v4[0] = 2;
+        v4[OPTIONS_AT - 4..].copy_from_slice(&MAGIC_COOKIE);
+        v4.extend([12, 1, b'a', 53, 1, 2, 12, 1, b'b', 255]);
+        assert_eq!(names_in(&v4), ["option 12: [61, 62] ab"]);
+        let v6 = [7, 0, 0, 1, 0, 39, 0, 3, 1, 1, b'a'];
+        assert_eq!(names_in(&v6), [r"option 39: [01, 01, 61] \x01\x01a"]);
+    }
 }

@@ -131,7 +131,12 @@ impl NameChangeService {
         let mut entries = self.counts.entries();
         if let Some(RequestRoute::Inside(updater)) = &*lock(&self.route) {
             let counts = updater.counts();
-            let requests = [("completed", counts.completed), ("refused", counts.failed)];
+            let requests = [
+                ("completed", counts.completed),
+                ("refused", counts.failed),
+                ("update-refused", counts.refused),
+                ("update-truncated", counts.truncated),
+            ];
             entries.extend(requests.into_iter().chain(counts.updates.entries()));
         }
         Some(entries)
