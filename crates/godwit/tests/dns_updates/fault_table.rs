@@ -24,9 +24,12 @@ use crate::subjects::process::{Daemon, ServerMake, Setup};
 /// Identifier of the line about a zone whose servers take no updates.
 const PAUSED: &str = "DHCP_DDNS_ZONE_PAUSED";
 
-/// Number of datagrams by which a slow server's answers are late: more than both updaters have under
-/// way, so that the oldest attempt is over when so many have come after it.
+/// Number of datagrams by which a slow server's answers are late: more than both updaters have
+/// under way, so that the oldest attempt is over when so many have come after it.
 const LATE_BY: usize = 16;
+
+/// Octets 2 and 3 of the header of a complete answer without an error, besides the flag QR.
+const COMPLETE: [u8; 2] = [0, 0];
 
 /// Conduct of a DNS server of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,24 +52,25 @@ impl ServerConduct {
     const ALL: [Self; 5] =
         [Self::Good, Self::Slow, Self::Refusing, Self::WithoutZone, Self::Truncating];
 
-    /// Returns the flags and the response code of an answer, as they are in a header.
-    const fn answer_codes(self) -> (u8, u8) {
+    /// Returns the octets 2 and 3 of an answer's header that say this, besides those of a complete
+    /// one: the flag TC, and the response code.
+    const fn header_octets(self) -> [u8; 2] {
         match self {
-            Self::Good | Self::Slow => (0, 0),
-            Self::Refusing => (0, 5),
-            Self::WithoutZone => (0, 9),
-            Self::Truncating => (2, 0),
+            Self::Good | Self::Slow => COMPLETE,
+            Self::Refusing => [0, 5],
+            Self::WithoutZone => [0, 9],
+            Self::Truncating => [2, 0],
         }
     }
 }
 
 /// DNS server whose conduct a test changes.
-struct ScriptedServer {
+struct FaultyDnsServer {
     port: u16,
     conduct: Arc<AtomicU8>,
 }
 
-fn answer(update: &[u8], (flags, code): (u8, u8)) -> Vec<u8> {
+fn answer(update: &[u8], [flags, code]: [u8; 2]) -> Vec<u8> {
     let mut answer = update[..12].to_vec();
     answer[2] |= 0x80 | flags;
     answer[3] = code;
@@ -74,7 +78,7 @@ fn answer(update: &[u8], (flags, code): (u8, u8)) -> Vec<u8> {
     answer
 }
 
-impl ScriptedServer {
+impl FaultyDnsServer {
     fn start(conduct: ServerConduct) -> Self {
         let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
         let address = udp.local_addr().expect("it is bound");
@@ -89,7 +93,7 @@ impl ScriptedServer {
                 stream.read_exact(&mut len).expect("the updater sends");
                 let mut update = vec![0; usize::from(u16::from_be_bytes(len))];
                 stream.read_exact(&mut update).expect("the updater sends");
-                let answer = answer(&update, (0, 0));
+                let answer = answer(&update, COMPLETE);
                 let len = (answer.len() as u16).to_be_bytes();
                 stream.write_all(&[&len[..], &answer].concat()).expect("the updater reads");
             }
@@ -107,7 +111,7 @@ fn serve_datagrams(udp: &UdpSocket, conduct: &AtomicU8) {
     let mut late: VecDeque<(Vec<u8>, SocketAddr)> = VecDeque::new();
     while let Ok((len, from)) = udp.recv_from(&mut buffer) {
         let conduct = ServerConduct::ALL[usize::from(conduct.load(Ordering::Relaxed))];
-        let answer = answer(&buffer[..len], conduct.answer_codes());
+        let answer = answer(&buffer[..len], conduct.header_octets());
         let due = match conduct {
             ServerConduct::Slow => {
                 late.push_back((answer, from));
@@ -252,7 +256,7 @@ fn a_server_that_is_slow_refuses_or_lacks_the_zone_has_a_line_and_a_counter() {
         (ServerConduct::Refusing, "takes updates: the server answers REFUSED", "update-refused"),
         (ServerConduct::WithoutZone, "takes updates: the server answers NOTAUTH", "update-refused"),
     ] {
-        let server = ScriptedServer::start(conduct);
+        let server = FaultyDnsServer::start(conduct);
         let folder = TempFolder::new("ddns-faults");
         let updaters = TestedUpdater::start_both(&folder, &zones(server.port, None));
         for updater in &updaters {
@@ -283,7 +287,7 @@ fn a_server_that_is_down_has_a_line_and_a_counter() {
 
 #[test]
 fn a_server_that_cuts_answers_has_a_line_and_a_counter() {
-    let server = ScriptedServer::start(ServerConduct::Truncating);
+    let server = FaultyDnsServer::start(ServerConduct::Truncating);
     let folder = TempFolder::new("ddns-faults");
     for updater in TestedUpdater::start_both(&folder, &zones(server.port, None)) {
         updater.request_names();
