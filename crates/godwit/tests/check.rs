@@ -101,6 +101,47 @@ fn a_configuration_without_interfaces_is_valid_with_a_warning() {
     }
 }
 
+/// Configurations in the forms that other programs write, below `conformance/appliances`, each with
+/// the parts of the warnings that `-t` prints.
+const APPLIANCES: [(&str, &[&str]); 5] = [
+    ("opnsense-dhcp4", &["no interface `igb1`"]),
+    ("opnsense-dhcp6", &["no interface `igb1`"]),
+    ("sonic-dhcp4", &["`name` is not allowed", "`output` is not allowed"]),
+    (
+        "vyos-dhcp4",
+        &[
+            "option 121 of space `dhcp4` is standard in Kea 3",
+            "ping-check: ",
+            "the option takes fewer values",
+            "no option of this list encapsulates space `ubnt`",
+            "option 1 (subnet-mask) is set by the server itself",
+        ],
+    ),
+    ("vyos-dhcp6", &["`name` is not allowed", "no option of this list encapsulates space `cisco`"]),
+];
+
+#[test]
+fn configurations_that_other_programs_write_are_valid() {
+    let folder = TempFolder::new("check-appliances");
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/appliances");
+    for (name, expected) in APPLIANCES {
+        let path = all.join(name).with_extension("json");
+        let family = if name.ends_with('4') { 4 } else { 6 };
+        let checked = run(family, folder.path(), &["-t", path.to_str().unwrap()]);
+        let text = output_text(&checked);
+        assert_eq!(checked.status.code(), Some(0), "{name}: {text}");
+        // A machine for tests may have `eth0`.
+        let is_warning =
+            |line: &&str| line.contains("warning: ") && !line.contains("no interface `eth");
+        let warnings: Vec<&str> = text.lines().filter(is_warning).collect();
+        assert_eq!(warnings.len(), expected.len(), "{name}: {text}");
+        for (warning, expected) in warnings.iter().zip(expected) {
+            assert!(warning.contains(expected), "{name}: {warning}");
+        }
+    }
+    assert_eq!(fs::read_dir(all).unwrap().count(), APPLIANCES.len());
+}
+
 #[test]
 fn what_is_accepted_is_checked_and_served_and_unknown_names_are_refused() {
     let folder = TempFolder::new("check-accepted");
