@@ -122,12 +122,14 @@ const APPLIANCES: [(&str, &[&str]); 5] = [
 
 #[test]
 fn configurations_that_other_programs_write_are_valid() {
-    let folder = TempFolder::new("check-appliances");
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/appliances");
     for (name, expected) in APPLIANCES {
         let path = all.join(name).with_extension("json");
         let family = if name.ends_with('4') { 4 } else { 6 };
-        let checked = run(family, folder.path(), &["-t", path.to_str().unwrap()]);
+        // In the folders of the system: the check only reads.
+        let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
+        command.arg(format!("dhcp{family}")).args(["-X", "-t"]).arg(&path);
+        let checked = run_bounded(command.stdin(Stdio::null()));
         let text = output_text(&checked);
         assert_eq!(checked.status.code(), Some(0), "{name}: {text}");
         // A machine for tests may have `eth0`.
