@@ -31,6 +31,8 @@ pub(crate) struct ParseContext {
     pub(crate) tunes_names: bool,
     /// Files of the secrets of an updater inside the server.
     pub(crate) secret_files: SecretFiles,
+    /// Name of the host; empty if it is not known.
+    pub(crate) host_name: String,
 }
 
 impl ParseContext {

@@ -136,7 +136,7 @@ pub fn parse_host6(
     V6::read_host(definitions, host)
 }
 
-/// Options of reading a configuration: leniency and security rules.
+/// Options of reading a configuration: leniency, security rules, and facts about the host.
 #[derive(Clone, Debug, Default)]
 pub struct ConfigParseOptions {
     /// True if the reader leaves out subnets and reservations that have errors: each of these
@@ -145,6 +145,8 @@ pub struct ConfigParseOptions {
     pub is_lenient: bool,
     /// Rules for the paths, sockets and secrets that a configuration may name.
     pub policy: SecurityPolicy,
+    /// Name of the host, which may be the name of the server in a pair; empty if it is not known.
+    pub host_name: String,
 }
 
 /// Family whose configurations this crate reads: [`V4`](base::V4) or [`V6`](base::V6).

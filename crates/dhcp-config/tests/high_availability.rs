@@ -1,8 +1,9 @@
 //! Tests of the parameters of the hook library high_availability.
 
+use base::V4;
 use dhcp_config::{
-    HA_BACKUPS_MAX, HaMode, HaPause, HaRelationship, HaRole, NoIncludes, SecretSource, Severity,
-    TlsFiles, parse_dhcp4,
+    ConfigParseOptions, HA_BACKUPS_MAX, HaMode, HaPause, HaRelationship, HaRole, NoIncludes,
+    ReadConfig, SecretSource, Severity, TlsFiles,
 };
 use serde_json::{Value, json};
 
@@ -30,10 +31,17 @@ fn backup(name: &str) -> Value {
 
 /// Returns the pair that the server reads from `relationships`, else its first error or warning.
 fn read(relationships: &Value) -> Result<HaRelationship, String> {
+    read_at("", relationships)
+}
+
+/// Reads `relationships` as [`read`] does, on the host with the name `host_name`.
+fn read_at(host_name: &str, relationships: &Value) -> Result<HaRelationship, String> {
+    let host_name = host_name.to_owned();
+    let options = ConfigParseOptions { host_name, ..ConfigParseOptions::default() };
     let library = json!({ "library": "libdhcp_ha.so",
                           "parameters": { "high-availability": relationships } });
     let text = json!({ "Dhcp4": { "hooks-libraries": [ library ] } }).to_string();
-    match parse_dhcp4("test", &text, &mut NoIncludes) {
+    match V4::read_config(&options, "test", &text, &mut NoIncludes) {
         Ok(read) => {
             let warnings: Vec<_> = read.warnings.iter().map(|one| one.message.clone()).collect();
             let is_inactive = read.config.global.inactive.iter().any(|one| one.is_dangerous);
@@ -150,6 +158,36 @@ fn godwit_s_own_settings_are_in_the_user_context() {
     assert!(read(&json!([with_context])).unwrap_err().contains("take-over-delay"));
     with_context["user-context"] = json!({ "godwit": { "take-over": 1 } });
     assert!(read(&json!([with_context])).unwrap_err().contains("unknown key `take-over`"));
+}
+
+#[test]
+fn the_name_of_the_host_may_decide_which_peer_the_server_is() {
+    let mut by_host = pair();
+    by_host["user-context"] = json!({ "godwit": { "name-by-host": true } });
+    for with_name in [true, false] {
+        if !with_name {
+            by_host.as_object_mut().unwrap().remove("this-server-name");
+        }
+        for (host, own) in [
+            ("server1", Some("server1")),
+            ("Server2", Some("server2")),
+            ("server1.example.org", Some("server1")),
+            ("server3", None),
+            ("", None),
+        ] {
+            let read = read_at(host, &json!([by_host]));
+            match own {
+                Some(own) => assert_eq!(read.unwrap().own.name, own),
+                None => assert_eq!(
+                    read.unwrap_err(),
+                    format!("no peer configuration specified for the '{host}'")
+                ),
+            }
+        }
+    }
+    by_host["user-context"] = json!({ "godwit": { "name-by-host": false } });
+    assert!(read_at("server1", &json!([by_host])).unwrap_err().contains("this-server-name"));
+    assert_eq!(read_at("server1", &json!([pair()])).unwrap().own.name, "server2");
 }
 
 #[test]

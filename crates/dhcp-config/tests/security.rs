@@ -23,7 +23,7 @@ fn reading(enforcement: Enforcement, is_lenient: bool) -> ConfigParseOptions {
             ("the server's identifier", "/data/duid".to_owned()),
         ],
     };
-    ConfigParseOptions { is_lenient, policy }
+    ConfigParseOptions { is_lenient, policy, ..ConfigParseOptions::default() }
 }
 
 const WRONG: &str = r#"{ "Dhcp4": {

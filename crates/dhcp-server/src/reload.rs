@@ -75,8 +75,15 @@ impl ConfigurationReadOptions {
         dhcp_config::ConfigParseOptions {
             is_lenient: self.extent == RequiredValidity::WhatIsRight,
             policy: policy::security_policy(configuration, self.is_unrestricted),
+            host_name: host_name(),
         }
     }
+}
+
+/// Returns the name of the host; empty if the system does not tell it.
+fn host_name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
 }
 
 /// Reads and checks the configuration file `path` of a server.

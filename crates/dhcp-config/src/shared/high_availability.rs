@@ -247,14 +247,11 @@ fn relationship(
     findings: &mut ParseContext,
 ) -> Option<HaRelationship> {
     let mut fields = MapReader::from_value(item, "a relationship", findings)?;
-    for key in ["mode", "this-server-name", "peers"] {
-        if fields.take(key).is_none() {
-            findings.error(item.at, format!("'{key}' parameter missing in HA configuration"));
-        }
-    }
+    let own = OwnSettings::read(fields.context(findings), findings);
+    own.check_keys(&mut fields, item.at, findings);
     let modes = HaMode::ALL.map(|mode| (mode.name(), mode));
     let mode = fields.word("mode", &modes, false, findings);
-    let name = fields.text("this-server-name", findings);
+    let name = own.server_name(&mut fields, item.at, findings);
     let limits = limits(&mut fields, findings);
     let mut flag =
         |key, default| fields.boolean(key, findings).map_or(default, |setting| setting.value);
@@ -269,15 +266,16 @@ fn relationship(
     let items = fields.list("peers", findings).iter();
     let mut peers: Vec<ReadPeer> =
         items.filter_map(|peer| ReadPeer::read(peer, &files, findings)).collect();
-    let (take_over_ms, heals_clock_skew) = own_settings(fields.context(findings), findings);
-    let limits = HaLimits { take_over_ms, ..limits };
+    let limits = HaLimits { take_over_ms: own.take_over_ms, ..limits };
+    let heals_clock_skew = own.heals_clock_skew;
     fields.finish(findings);
-    let (mode, name) = (mode?, name?);
+    let (mode, (at, name)) = (mode?, name?);
     check_roles(item.at, mode, &peers, findings);
-    let Some(own) = peers.iter().position(|one| one.peer.name == name.value) else {
+    let is_own = |one: &ReadPeer| one.peer.name == name || own.is_host(&name, &one.peer.name);
+    let Some(own) = peers.iter().position(is_own) else {
         if !peers.is_empty() {
-            let message = format!("no peer configuration specified for the '{}'", name.value);
-            findings.error_help(name.at, message, "use the `name` of an element of `peers`");
+            let message = format!("no peer configuration specified for the '{name}'");
+            findings.error_help(at, message, "use the `name` of an element of `peers`");
         }
         return None;
     };
@@ -327,17 +325,69 @@ fn limits(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> HaLimits {
     }
 }
 
-/// Reads Godwit's own settings of a relationship, in its user context: the delay of a take-over,
-/// and the permission to heal.
-fn own_settings(context: Option<&JsonValue>, findings: &mut ParseContext) -> (Option<u32>, bool) {
-    let Some(value) = context.and_then(godwit::inside) else { return (None, true) };
-    let Some(mut fields) = MapReader::from_value(value, "`user-context.godwit`", findings) else {
-        return (None, true);
-    };
-    let delay = fields.integer("take-over-delay", 1..=MAX_DELAY_MS, findings);
-    let heals = fields.boolean("heal-clock-skew", findings);
-    fields.finish(findings);
-    (delay.map(|delay| delay.value as u32), heals.is_none_or(|heals| heals.value))
+/// Godwit's own settings of a relationship, in its user context.
+struct OwnSettings {
+    /// Delay of a take-over, in milliseconds.
+    take_over_ms: Option<u32>,
+    heals_clock_skew: bool,
+    /// True if the name of the host decides which of the peers the server is.
+    is_named_by_host: bool,
+}
+
+impl OwnSettings {
+    fn read(context: Option<&JsonValue>, findings: &mut ParseContext) -> Self {
+        let mut own = Self { take_over_ms: None, heals_clock_skew: true, is_named_by_host: false };
+        let Some(value) = context.and_then(godwit::inside) else { return own };
+        let Some(mut fields) = MapReader::from_value(value, "`user-context.godwit`", findings)
+        else {
+            return own;
+        };
+        let delay = fields.integer("take-over-delay", 1..=MAX_DELAY_MS, findings);
+        own.take_over_ms = delay.map(|delay| delay.value as u32);
+        if let Some(heals) = fields.boolean("heal-clock-skew", findings) {
+            own.heals_clock_skew = heals.value;
+        }
+        if let Some(is_named) = fields.boolean("name-by-host", findings) {
+            own.is_named_by_host = is_named.value;
+        }
+        fields.finish(findings);
+        own
+    }
+
+    /// Checks that the relationship at `at` has the keys that it needs.
+    fn check_keys(
+        &self,
+        fields: &mut MapReader<'_>,
+        at: SourcePosition,
+        findings: &mut ParseContext,
+    ) {
+        for key in ["mode", "this-server-name", "peers"] {
+            let is_needed = key != "this-server-name" || !self.is_named_by_host;
+            if fields.take(key).is_none() && is_needed {
+                findings.error(at, format!("'{key}' parameter missing in HA configuration"));
+            }
+        }
+    }
+
+    /// Returns the name of the server in the relationship at `at`, with the position of the name.
+    fn server_name(
+        &self,
+        fields: &mut MapReader<'_>,
+        at: SourcePosition,
+        findings: &mut ParseContext,
+    ) -> Option<(SourcePosition, String)> {
+        let name = fields.text("this-server-name", findings);
+        if self.is_named_by_host {
+            return Some((at, findings.host_name.clone()));
+        }
+        name.map(|name| (name.at, name.value.to_owned()))
+    }
+
+    /// Returns true if the peer `peer` is the host `host`, with or without its domain.
+    fn is_host(&self, host: &str, peer: &str) -> bool {
+        let first = host.split('.').next().unwrap_or_default();
+        self.is_named_by_host && [host, first].iter().any(|name| name.eq_ignore_ascii_case(peer))
+    }
 }
 
 /// Reads `multi-threading`, and returns the number of connections for updates.

@@ -52,7 +52,7 @@ pub struct UpdaterSettings {
 impl UpdaterSettings {
     fn parse_options(&self) -> ConfigParseOptions {
         let policy = policy::security_policy(&self.configuration, self.is_unrestricted);
-        ConfigParseOptions { is_lenient: false, policy }
+        ConfigParseOptions { policy, ..ConfigParseOptions::default() }
     }
 }
 
