@@ -81,6 +81,6 @@ fn faults_have_keas_words() {
         r#"{{ "Dhcp6": {{ "hooks-libraries": [ {{ {LIBRARY}, "parameters": {{
             "hostname-expr": "^pkt4.mac" }} }} ] }} }}"#
     );
-    let fault = "error global expression parsing failed: `pkt4` is for DHCPv4 only";
+    let fault = "error global expression parsing failed: `pkt4` exists in DHCPv4 only";
     check_marked(problems6, &v6, &[fault]);
 }
