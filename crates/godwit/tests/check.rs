@@ -103,9 +103,27 @@ fn a_configuration_without_interfaces_is_valid_with_a_warning() {
 
 /// Configurations in the forms that other programs write, below `conformance/appliances`, each with
 /// the parts of the warnings that `-t` prints.
-const APPLIANCES: [(&str, &[&str]); 5] = [
+const APPLIANCES: [(&str, &[&str]); 9] = [
     ("opnsense-dhcp4", &["no interface `igb1`"]),
     ("opnsense-dhcp6", &["no interface `igb1`"]),
+    (
+        "pfsense-dhcp4",
+        &[
+            "`name` is not allowed",
+            "`binding-variables` has no effect",
+            "`name` is not allowed",
+            "no interface `igb1`",
+        ],
+    ),
+    (
+        "pfsense-dhcp6",
+        &[
+            "`name` is not allowed",
+            "`binding-variables` has no effect",
+            "`name` is not allowed",
+            "no interface `igb1`",
+        ],
+    ),
     ("sonic-dhcp4", &["`name` is not allowed", "`output` is not allowed"]),
     (
         "vyos-dhcp4",
@@ -118,6 +136,8 @@ const APPLIANCES: [(&str, &[&str]); 5] = [
         ],
     ),
     ("vyos-dhcp6", &["`name` is not allowed", "no option of this list encapsulates space `cisco`"]),
+    ("xcat-dhcp4", &[]),
+    ("xcat-dhcp6", &[]),
 ];
 
 #[test]

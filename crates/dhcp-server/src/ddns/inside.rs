@@ -152,6 +152,14 @@ struct InsideLoop {
 
 impl InsideLoop {
     fn run(mut self) {
+        // Names wait for leases, not leases for names.
+        if let Err(cause) = netio::thread::give_way() {
+            tracing::debug!(
+                target: DHCPSRV,
+                id = "DHCPX_DDNS_UPDATER_PRIORITY",
+                "the thread of the updater keeps its priority: {cause}"
+            );
+        }
         self.worker.carry_out();
         loop {
             // Read first: work that was given before is in the queue's file at the end.

@@ -7,6 +7,7 @@
 
 mod exchange_collector;
 mod legal_log;
+mod listening;
 mod local_names;
 mod name_changes;
 mod prefix_routes;
@@ -40,6 +41,7 @@ use crate::ha::HaService;
 use crate::leases::ServerStore;
 use crate::service::{DaemonFamily, SubnetSummary};
 pub(crate) use legal_log::{LegalLogCounts, LegalLogFamily, LegalLogListener, LegalLogService};
+use listening::DeferringListener;
 use local_names::LocalNamesListener;
 pub(crate) use name_changes::{LeaseUpdateTerms, NameChangeFamily, NameChangeService};
 use name_changes::{LeasesForUpdater, NameChangeListener};
@@ -66,8 +68,8 @@ const REST: Duration = Duration::from_secs(3_600);
 /// them. The shards and the listeners share processors with it, and each wake-up costs them more
 /// than the events.
 const GATHERING: Duration = Duration::from_millis(2);
-/// Maximum number of events in the feed; further ones stay in the lease table, and replies wait for
-/// them.
+/// Maximum number of events in the feed while a listener holds replies; further ones stay in the
+/// lease table, and replies wait for them.
 const FEED_MAX: usize = 65_536;
 /// Maximum number of events in the lease table if no listener holds replies; further ones are
 /// dropped and counted.
@@ -93,6 +95,12 @@ pub(crate) trait EventListener<P: DaemonFamily>: Send {
     /// they are not kept, and an event costs much less.
     fn wants_exchanges(&self) -> bool {
         true
+    }
+
+    /// Returns the number of events that may wait while the shards need the processor; `None` if
+    /// the listener gets each event at once ([`listening`]).
+    fn deferred_max(&self) -> Option<usize> {
+        None
     }
 
     /// Returns a text of the listener's settings: on a reload, a listener with the same name and
@@ -195,6 +203,9 @@ struct FeedState<P: DaemonFamily> {
     feed: Mutex<Feed<P>>,
     /// Signal of new events in the feed, and of the end.
     has_changed: Condvar,
+    /// Signal to the urgent threads of listeners that defer events: a listener has more of them
+    /// than it defers, or an end is near.
+    is_urgent: Condvar,
     is_ending: Arc<AtomicBool>,
     gate: Arc<EventGate>,
     signal: Arc<EventSignal>,
@@ -202,6 +213,8 @@ struct FeedState<P: DaemonFamily> {
     /// Lock that is held while events move from the table into the feed.
     moving: Mutex<()>,
     recorder: Mutex<EventRecorder<P>>,
+    /// Listeners that defer events.
+    deferring: Mutex<Vec<DeferringListener>>,
     /// Names of the listeners of the configuration.
     names: Mutex<Vec<(&'static str, ListenerId)>>,
     subscriptions: Subscriptions,
@@ -258,12 +271,14 @@ impl<P: DaemonFamily> EventService<P> {
             table,
             feed: Mutex::default(),
             has_changed: Condvar::new(),
+            is_urgent: Condvar::new(),
             is_ending: Arc::default(),
             gate: Arc::default(),
             signal: Arc::default(),
             shards,
             moving: Mutex::default(),
             recorder: Mutex::new(EventRecorder::new(store)),
+            deferring: Mutex::default(),
             names: Mutex::default(),
             subscriptions: Subscriptions::default(),
         };
@@ -347,13 +362,15 @@ fn feed_until_end<P: DaemonFamily>(state: &FeedState<P>, store: &ServerStore<P>)
         if !is_last {
             state.signal.wait(if state.table.is_recording_events() { LOOK } else { REST });
         }
-        if is_last || state.feed().len() < FEED_MAX {
+        // A feed that nobody's replies wait for is as long as its listeners let it be.
+        let is_bounded = state.gate.passed() == u64::MAX;
+        if is_last || is_bounded || state.feed().len() < FEED_MAX {
             move_events(state, store, &mut changes);
         }
         if is_last {
             // Listeners end when they have read all; they must not miss the last events.
             state.feed().end();
-            state.has_changed.notify_all();
+            state.wake_listeners();
             return;
         }
         state.end_unused_history(Clock::mono_ns());
@@ -386,6 +403,9 @@ fn move_events<P: DaemonFamily>(
     }
     drop(moving);
     state.has_changed.notify_all();
+    if state.has_urgent_events() {
+        state.is_urgent.notify_all();
+    }
     state.subscriptions.announce(last_number);
     state.open_gate();
 }

@@ -6,15 +6,16 @@
 //! once it has the events of all changes under the old one. A listener with other settings replaces
 //! the one of the same name at one number of the feed.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dhcp_events::{FallBehindPolicy, LeaseEvent, ListenerId};
+use dhcp_events::{FallBehindPolicy, ListenerId};
 use dhcp_lease::EventOverflow;
 
-use super::{EventListener, EventService, FeedFacts, FeedState, TAKEN_MAX, WAITING_MAX, spawn};
+use super::listening::{self, ListenerEnd};
+use super::{EventListener, EventService, FeedFacts, FeedState, WAITING_MAX};
 use crate::ServerError;
 use crate::loggers::DAEMON;
 use crate::service::DaemonFamily;
@@ -48,23 +49,6 @@ struct NewListener<P: DaemonFamily> {
     /// Number of the last event before its first one.
     last_number: u64,
     listener: Box<dyn EventListener<P>>,
-}
-
-/// End of a listener, as its thread sees it.
-#[derive(Debug)]
-struct ListenerEnd {
-    is_ending: Arc<AtomicBool>,
-    /// True if a listener of the same name goes on with other settings.
-    is_replaced: AtomicBool,
-    /// Number of the last event that the listener gets.
-    last_number: AtomicU64,
-}
-
-impl Default for ListenerEnd {
-    fn default() -> Self {
-        let (is_ending, is_replaced) = (Arc::default(), AtomicBool::default());
-        Self { is_ending, is_replaced, last_number: AtomicU64::new(u64::MAX) }
-    }
 }
 
 impl RunningListener {
@@ -142,9 +126,7 @@ impl<P: DaemonFamily> EventService<P> {
             last_number,
             is_ending: Arc::clone(&end.is_ending),
         });
-        let (state, listener_end, id) = (Arc::clone(&self.state), Arc::clone(&end), facts.id);
-        let run = move || listen_until_end(&state, id, &mut *listener, &listener_end);
-        let thread = spawn(facts.name, run)?;
+        let thread = listening::start(&self.state, facts.id, listener, &end)?;
         Ok(RunningListener { facts, end, thread })
     }
 
@@ -154,12 +136,13 @@ impl<P: DaemonFamily> EventService<P> {
         let feed = self.state.feed();
         running.end.is_ending.store(true, Ordering::Release);
         drop(feed);
-        self.state.has_changed.notify_all();
+        self.state.wake_listeners();
         running.thread.join().expect("a thread that panics ends the process");
         let id = running.facts.id;
         let mut names = self.state.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.retain(|(_, other)| *other != id);
         drop(names);
+        self.state.forget_deferring(id);
         self.state.feed().remove(id);
     }
 
@@ -236,47 +219,5 @@ impl<P: DaemonFamily> FeedState<P> {
             let waited = self.has_changed.wait_timeout(self.feed(), DRAIN_LOOK);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
         }
-    }
-}
-
-/// Passes events to `listener` until the feed has ended, or the listener is to `end`, and it has
-/// all of them.
-fn listen_until_end<P: DaemonFamily>(
-    state: &FeedState<P>,
-    id: ListenerId,
-    listener: &mut dyn EventListener<P>,
-    end: &ListenerEnd,
-) {
-    let mut events: Vec<LeaseEvent<P>> = Vec::with_capacity(TAKEN_MAX);
-    loop {
-        let mut feed = state.feed();
-        loop {
-            feed.read(id, TAKEN_MAX, &mut events);
-            let last_number = end.last_number.load(Ordering::Acquire);
-            events.truncate(events.partition_point(|event| event.number <= last_number));
-            if !events.is_empty() {
-                break;
-            }
-            // At the end of the server, the feed ends after its last events.
-            if feed.has_ended() {
-                return;
-            }
-            if end.is_ending.load(Ordering::Acquire) && !state.is_ending() {
-                drop(feed);
-                if !end.is_replaced.load(Ordering::Acquire) {
-                    listener.end();
-                }
-                return;
-            }
-            feed = state.has_changed.wait(feed).unwrap_or_else(PoisonError::into_inner);
-        }
-        drop(feed);
-        listener.take(&events);
-        let last = events.last().map_or(0, |event| event.number);
-        events.clear();
-        let mut feed = state.feed();
-        feed.acknowledge(id, last);
-        drop(feed);
-        state.open_gate();
     }
 }

@@ -14,6 +14,7 @@ use testkit::wait_until;
 
 use super::*;
 
+mod deferral;
 mod reloads;
 mod webhook;
 

@@ -160,6 +160,10 @@ impl<P: DaemonFamily> EventListener<P> for LocalNamesListener<P> {
         false
     }
 
+    fn deferred_max(&self) -> Option<usize> {
+        Some(WAITING_MAX / 2)
+    }
+
     fn settings(&self) -> String {
         let mut hasher = DefaultHasher::new();
         self.reserved.hash(&mut hasher);

@@ -97,6 +97,12 @@ impl<P: DaemonFamily> EventListener<P> for LeasesForUpdater<P> {
         FallBehindPolicy::DropAbove(WAITING_MIN)
     }
 
+    /// Events above [`WAITING_MIN`] are dropped, and the updater compares the names with the leases
+    /// afterwards: so nothing is urgent.
+    fn deferred_max(&self) -> Option<usize> {
+        Some(usize::MAX)
+    }
+
     fn settings(&self) -> String {
         "inside".to_owned()
     }

@@ -36,6 +36,8 @@ pub(crate) use terms::LeaseUpdateTerms;
 /// Smallest number of events that may wait for the sender: a burst of leases is no reason to
 /// suspend updates.
 const WAITING_MIN: usize = 65_536;
+/// Number of events that may wait while the shards need the processor.
+const DEFERRED_MAX: usize = WAITING_MIN / 2;
 /// Maximum number of addresses whose leases commands are deleting at a time.
 const REMOVALS_MAX: usize = 65_536;
 
@@ -300,6 +302,10 @@ impl<P: DaemonFamily> EventListener<P> for NameChangeListener<P> {
 
     fn policy(&self) -> FallBehindPolicy {
         FallBehindPolicy::DropAbove(WAITING_MIN.max(self.settings.queue_max as usize))
+    }
+
+    fn deferred_max(&self) -> Option<usize> {
+        Some(DEFERRED_MAX)
     }
 
     fn settings(&self) -> String {
