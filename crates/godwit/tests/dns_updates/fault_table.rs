@@ -182,6 +182,9 @@ impl TestedUpdater {
             Setup { family, config: &config, has_commands: true, persists: true, link: None };
         let inside = Daemon::start(ServerMake::Godwit, setup, 0, PATIENCE)
             .unwrap_or_else(|why| panic!("the server does not start: {why}"));
+        // The comparison at the start asks once more for the names of leases that it finds.
+        let is_compared = || inside.log().contains("DHCPSRV_DDNS_LEASES_COMPARED");
+        assert!(waited_until(is_compared), "{}", inside.log());
         [Self::Process(process), Self::Inside(Box::new(inside))]
     }
 
