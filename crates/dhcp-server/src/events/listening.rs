@@ -2,9 +2,9 @@
 //!
 //! A listener has one thread. One that defers events ([`EventListener::deferred_max`]) has two: the
 //! idle thread has the lowest priority, so it takes events when no shard wants the processor; the
-//! urgent thread takes those above the number that may wait, and the last ones. So a burst of leases
-//! costs the clients nothing, and a lasting load loses no event that the processor has time for.
-//! While any listener holds replies nothing is deferred, since all share the lock of the feed.
+//! urgent thread takes those above the number that may wait, and the last ones. So a burst of
+//! leases costs the clients nothing, and a lasting load loses no event that the processor has time
+//! for. While any listener holds replies nothing is deferred, since all share the lock of the feed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
