@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use dhcp_control::{CommandFamily, LeaseAdministration, PutFailure, SubnetFacts, lease_of_partner};
 use dhcp_lease::{Lease, PutMode};
@@ -11,6 +10,7 @@ use netio::Clock;
 use serde_json::Value;
 
 use super::LOGGER;
+use super::subnets::RelationshipSubnets;
 use crate::service::{DaemonFamily, SubnetSummary};
 use crate::supervisor::Administration;
 
@@ -42,11 +42,16 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
     /// Stores the leases of a page that are newer than those of this server, and waits until they
     /// are durable. A lease that cannot be stored is logged and left out, as in Kea. Returns the
     /// number of own leases in the range of the page that the partner lacks.
-    pub(super) fn store_page(&mut self, page: &PartnerPage, subnets: &Arc<[SubnetSummary]>) -> u64 {
+    pub(super) fn store_page(&mut self, page: &PartnerPage, subnets: &RelationshipSubnets) -> u64 {
         let mut partners = BTreeMap::<P::Ip, Vec<Lease<P>>>::new();
         let (mut stored, mut failed) = (0_usize, 0_usize);
         for lease in &page.leases {
-            let read = lease_of_partner::<P>(lease, &subnet_of(subnets), Clock::now().wall_s());
+            let id = lease["subnet-id"].as_u64().and_then(|id| u32::try_from(id).ok());
+            if id.is_some_and(|id| !subnets.copies(id)) {
+                continue;
+            }
+            let read =
+                lease_of_partner::<P>(lease, &subnet_of(&subnets.all), Clock::now().wall_s());
             match read.and_then(|read| Ok((self.store(&read)?, read))) {
                 Ok((is_newer, read)) => {
                     stored += usize::from(is_newer);
@@ -69,7 +74,7 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
                 target: LOGGER, id = "HA_LEASES_SYNC_FAILED", "leases of the partner: {reason}"
             );
         }
-        let unknown = self.count_unknown(page, &partners);
+        let unknown = self.count_unknown(page, &partners, subnets);
         tracing::info!(
             target: LOGGER,
             id = "HA_LEASES_SYNC_LEASE_PAGE_RECEIVED",
@@ -82,7 +87,12 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
 
     /// Returns the number of own leases in the range of `page` that are not among `partners`, the
     /// partner's leases of that range, or are newer there.
-    fn count_unknown(&self, page: &PartnerPage, partners: &BTreeMap<P::Ip, Vec<Lease<P>>>) -> u64 {
+    fn count_unknown(
+        &self,
+        page: &PartnerPage,
+        partners: &BTreeMap<P::Ip, Vec<Lease<P>>>,
+        subnets: &RelationshipSubnets,
+    ) -> u64 {
         let address = |text: &str| text.parse::<P::Ip>().ok();
         let last = page.leases.last().and_then(|lease| lease["ip-address"].as_str());
         let end = last.filter(|_| !page.is_last).and_then(address);
@@ -102,7 +112,7 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
                 let is_known = others.into_iter().any(|other| {
                     other.address == lease.address && !self.is_preferred(lease, other)
                 });
-                unknown += u64::from(is_running && !is_known);
+                unknown += u64::from(is_running && !is_known && subnets.copies(lease.subnet_id));
             }
             match own.last() {
                 Some(last) if own.len() == OWN_AT_ONCE => {

@@ -8,6 +8,7 @@ mod backups;
 mod commands;
 mod control_sockets;
 mod hot_standby;
+mod hub;
 mod kills;
 mod load_balancing;
 mod partner_link;
