@@ -2,9 +2,10 @@
 //!
 //! A listener has one thread. One that defers events ([`EventListener::deferred_max`]) has two: the
 //! idle thread has the lowest priority, so it takes events when no shard wants the processor; the
-//! urgent thread takes those above the number that may wait, and the last ones. So a burst of
-//! leases costs the clients nothing, and a lasting load loses no event that the processor has time
-//! for. While any listener holds replies nothing is deferred, since all share the lock of the feed.
+//! urgent thread takes those above the number that may wait, and the last ones. So the work of the
+//! listener for a burst of leases is done after the burst, and under a lasting load it is done at
+//! the priority of the shards. While any listener holds replies nothing is deferred, since all
+//! share the lock of the feed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -57,16 +58,12 @@ impl<P: DaemonFamily> FeedState<P> {
         self.gate.passed() == u64::MAX
     }
 
-    /// Returns true if a listener has more events than it may defer.
-    pub(super) fn has_urgent_events(&self) -> bool {
-        let deferring = self.deferring();
-        if deferring.is_empty() {
-            return false;
-        }
-        let (feed, is_deferring) = (self.feed(), self.is_deferring());
-        deferring.iter().any(|one| {
-            let unread = unread(&feed, one.id, u64::MAX);
-            unread > if is_deferring { one.deferred_max as u64 } else { 0 }
+    /// Returns true if a listener has more events in `feed` than it may defer.
+    pub(super) fn has_urgent_events(&self, feed: &Feed<P>) -> bool {
+        let is_deferring = self.is_deferring();
+        self.deferring().iter().any(|one| {
+            let deferred_max = if is_deferring { one.deferred_max } else { 0 };
+            unread(feed, one.id, u64::MAX) > deferred_max as u64
         })
     }
 

@@ -396,6 +396,7 @@ fn move_events<P: DaemonFamily>(
     feed.set_time(Clock::now().wall_us);
     feed.append(changes.drain(..), complete_epoch);
     let last_number = feed.last_number();
+    let is_urgent = state.has_urgent_events(&feed);
     drop(feed);
     let dropped = state.table.take_dropped_events();
     if dropped > 0 {
@@ -403,7 +404,7 @@ fn move_events<P: DaemonFamily>(
     }
     drop(moving);
     state.has_changed.notify_all();
-    if state.has_urgent_events() {
+    if is_urgent {
         state.is_urgent.notify_all();
     }
     state.subscriptions.announce(last_number);
