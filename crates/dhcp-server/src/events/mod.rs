@@ -41,7 +41,7 @@ use crate::ha::HaService;
 use crate::leases::ServerStore;
 use crate::service::{DaemonFamily, SubnetSummary};
 pub(crate) use legal_log::{LegalLogCounts, LegalLogFamily, LegalLogListener, LegalLogService};
-use listening::DeferringListener;
+use listening::{Deferral, DeferringListener};
 use local_names::LocalNamesListener;
 pub(crate) use name_changes::{LeaseUpdateTerms, NameChangeFamily, NameChangeService};
 use name_changes::{LeasesForUpdater, NameChangeListener};
@@ -97,9 +97,9 @@ pub(crate) trait EventListener<P: DaemonFamily>: Send {
         true
     }
 
-    /// Returns the number of events that may wait while the shards need the processor; `None` if
-    /// the listener gets each event at once ([`listening`]).
-    fn deferred_max(&self) -> Option<usize> {
+    /// Returns the deferral of events while the shards need the processor; `None` if the listener
+    /// gets each event at once ([`listening`]).
+    fn deferral(&self) -> Option<Deferral> {
         None
     }
 

@@ -2,10 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsFd;
 
 use dhcp_wire::v6::Packet;
 use ncr::NameChangeRequest;
+use netio::UdpOptions;
 use serde_json::Value;
 
 /// Mark in a configuration that is replaced by the port of the receiver of requests.
@@ -17,6 +19,10 @@ const OPTIONS_AT: usize = 240;
 /// Bytes before the options of a DHCPv4 message (RFC 2131 §3).
 const MAGIC_COOKIE: [u8; 4] = [99, 130, 83, 99];
 
+/// Kernel memory for the requests of all steps: the receiver may have no processor while a server
+/// sends them, and a request that finds no room is lost.
+const BUFFER_BYTES: usize = 16 << 20;
+
 /// Receiver of a server's name change requests, in place of `kea-dhcp-ddns`.
 pub(super) struct RequestReceiver {
     socket: UdpSocket,
@@ -25,7 +31,13 @@ pub(super) struct RequestReceiver {
 
 impl RequestReceiver {
     pub(super) fn new() -> Self {
-        let socket = UdpSocket::bind(("127.0.0.1", 0)).expect("loopback has ports");
+        let options = UdpOptions {
+            receive_buffer_bytes: Some(BUFFER_BYTES),
+            ..UdpOptions::at((Ipv4Addr::LOCALHOST, 0))
+        };
+        let opened = netio::UdpSocket::open(&options).expect("loopback has ports");
+        let socket = opened.as_fd().try_clone_to_owned().expect("the process has descriptors");
+        let socket = UdpSocket::from(socket);
         socket.set_nonblocking(true).expect("the socket is open");
         Self { socket, lines: RefCell::default() }
     }

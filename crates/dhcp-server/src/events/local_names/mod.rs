@@ -21,7 +21,7 @@ use dhcp_config::{DhcpConfig, LocalNames, is_local_label};
 use dhcp_events::{FallBehindPolicy, LeaseEvent};
 use dhcp_lease::{Lease, LeaseState, LeaseTable};
 
-use super::{EventListener, FeedFacts, WAITING_MAX};
+use super::{Deferral, EventListener, FeedFacts, WAITING_MAX};
 use crate::loggers::DHCPSRV;
 use crate::service::DaemonFamily;
 use hosts_file::HostsFile;
@@ -160,8 +160,8 @@ impl<P: DaemonFamily> EventListener<P> for LocalNamesListener<P> {
         false
     }
 
-    fn deferred_max(&self) -> Option<usize> {
-        Some(WAITING_MAX / 2)
+    fn deferral(&self) -> Option<Deferral> {
+        Some(Deferral::at_full_speed(WAITING_MAX / 2))
     }
 
     fn settings(&self) -> String {

@@ -13,7 +13,7 @@ use dhcp_lease::LeaseTable;
 
 use super::{NameChangeService, RequestRoute, UpdaterInside, UpdaterWork, WAITING_MIN, lock, plan};
 use crate::events::exchange_collector::ExchangeCollector;
-use crate::events::{EventListener, FeedFacts};
+use crate::events::{Deferral, EventListener, FeedFacts};
 use crate::loggers::DHCPSRV;
 use crate::service::DaemonFamily;
 
@@ -99,8 +99,8 @@ impl<P: DaemonFamily> EventListener<P> for LeasesForUpdater<P> {
 
     /// Events above [`WAITING_MIN`] are dropped, and the updater compares the names with the leases
     /// afterwards: so nothing is urgent.
-    fn deferred_max(&self) -> Option<usize> {
-        Some(usize::MAX)
+    fn deferral(&self) -> Option<Deferral> {
+        Some(Deferral::at_full_speed(usize::MAX))
     }
 
     fn settings(&self) -> String {

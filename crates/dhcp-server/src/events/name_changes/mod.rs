@@ -16,6 +16,7 @@ use std::io;
 use std::net::{IpAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use dhcp_config::{GlobalSettings, NameUpdateSender, UpdateZones};
 use dhcp_control::NameUpdates;
@@ -24,7 +25,7 @@ use ncr::NameChangeRequest;
 use netio::Clock;
 
 use super::exchange_collector::ExchangeCollector;
-use super::{EventListener, FeedFacts};
+use super::{Deferral, EventListener, FeedFacts};
 use crate::ddns::{UpdaterInside, UpdaterWork};
 use crate::loggers::DHCPSRV;
 use crate::service::DaemonFamily;
@@ -36,8 +37,10 @@ pub(crate) use terms::LeaseUpdateTerms;
 /// Smallest number of events that may wait for the sender: a burst of leases is no reason to
 /// suspend updates.
 const WAITING_MIN: usize = 65_536;
-/// Number of events that may wait while the shards need the processor.
-const DEFERRED_MAX: usize = WAITING_MIN / 2;
+/// Deferral of requests to another process, at most 8,000 in a second. A socket with the usual
+/// buffer keeps fewer than 300 requests while its reader has no processor, and the rest is lost.
+const DEFERRAL: Deferral =
+    Deferral { waiting_max: WAITING_MIN / 2, taken_max: 32, rest: Duration::from_millis(4) };
 /// Maximum number of addresses whose leases commands are deleting at a time.
 const REMOVALS_MAX: usize = 65_536;
 
@@ -304,8 +307,8 @@ impl<P: DaemonFamily> EventListener<P> for NameChangeListener<P> {
         FallBehindPolicy::DropAbove(WAITING_MIN.max(self.settings.queue_max as usize))
     }
 
-    fn deferred_max(&self) -> Option<usize> {
-        Some(DEFERRED_MAX)
+    fn deferral(&self) -> Option<Deferral> {
+        Some(DEFERRAL)
     }
 
     fn settings(&self) -> String {

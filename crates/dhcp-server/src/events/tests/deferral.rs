@@ -1,8 +1,11 @@
 //! Tests of listeners that defer events.
 
+use std::time::{Duration, Instant};
+
 use dhcp_lease::v4::V4;
 
 use super::*;
+use crate::events::listening::{ListenerEnd, ListenerPosition};
 
 fn has_urgent_events(fixture: &EventFixture<V4>) -> bool {
     let state = &fixture.service.state;
@@ -13,7 +16,7 @@ fn has_urgent_events(fixture: &EventFixture<V4>) -> bool {
 struct DeferringCounter {
     name: &'static str,
     count: Arc<AtomicU64>,
-    deferred_max: Option<usize>,
+    deferral: Option<Deferral>,
 }
 
 impl<P: DaemonFamily> EventListener<P> for DeferringCounter {
@@ -22,14 +25,14 @@ impl<P: DaemonFamily> EventListener<P> for DeferringCounter {
     }
 
     fn policy(&self) -> FallBehindPolicy {
-        match self.deferred_max {
+        match self.deferral {
             Some(_) => FallBehindPolicy::DropAbove(10_000),
             None => FallBehindPolicy::HoldReplies,
         }
     }
 
-    fn deferred_max(&self) -> Option<usize> {
-        self.deferred_max
+    fn deferral(&self) -> Option<Deferral> {
+        self.deferral
     }
 
     fn take(&mut self, events: &[LeaseEvent<P>]) {
@@ -45,11 +48,12 @@ fn a_listener_that_defers_events_gets_them_all() {
     let (count, held) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
     let deferring = || -> Box<dyn EventListener<V4>> {
         let count = Arc::clone(&count);
-        Box::new(DeferringCounter { name: "deferring", count, deferred_max: Some(usize::MAX) })
+        let deferral = Some(Deferral::at_full_speed(usize::MAX));
+        Box::new(DeferringCounter { name: "deferring", count, deferral })
     };
     let holding = || -> Box<dyn EventListener<V4>> {
         let count = Arc::clone(&held);
-        Box::new(DeferringCounter { name: "holding", count, deferred_max: None })
+        Box::new(DeferringCounter { name: "holding", count, deferral: None })
     };
     fixture.service.run(vec![deferring()]).unwrap();
     fixture.put(1, 1);
@@ -67,6 +71,78 @@ fn a_listener_that_defers_events_gets_them_all() {
     fixture.service.end_removed().unwrap();
     assert_eq!(count.load(Ordering::Relaxed), 2 + 397);
     assert_eq!(held.load(Ordering::Relaxed), 1);
+}
+
+/// Checks that events do not wait for an idle thread that never gets a processor.
+#[test]
+fn events_that_have_waited_too_long_are_taken() {
+    let mut fixture = EventFixture::<V4>::new(1);
+    let (count, others) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
+    let counter = |count: &Arc<AtomicU64>, deferral| {
+        Box::new(DeferringCounter { name: "counter", count: Arc::clone(count), deferral })
+    };
+    // This one has events recorded.
+    let recording = counter(&others, Some(Deferral::at_full_speed(usize::MAX)));
+    fixture.service.run(vec![recording]).unwrap();
+    let state = &fixture.service.state;
+    let id = state.feed().listen(FallBehindPolicy::DropAbove(10_000));
+    let end = Arc::<ListenerEnd>::default();
+    let deferring = counter(&count, Some(Deferral::at_full_speed(usize::MAX)));
+    let position = ListenerPosition::new(state, id, deferring, &end);
+    let urgent = thread::spawn(move || position.run(None, Duration::from_millis(1)));
+    for number in 1..=3 {
+        fixture.put(number, number);
+        wait_until(|| count.load(Ordering::Relaxed) == u64::from(number));
+    }
+    end.is_ending.store(true, Ordering::Release);
+    fixture.service.state.wake_listeners();
+    urgent.join().unwrap();
+}
+
+/// Listener that keeps the times at which it was called, with the number of events of each call.
+struct CallRecorder {
+    calls: Arc<Mutex<Vec<(Instant, usize)>>>,
+    deferral: Deferral,
+}
+
+impl<P: DaemonFamily> EventListener<P> for CallRecorder {
+    fn name(&self) -> &'static str {
+        "recorder"
+    }
+
+    fn policy(&self) -> FallBehindPolicy {
+        FallBehindPolicy::DropAbove(10_000)
+    }
+
+    fn deferral(&self) -> Option<Deferral> {
+        Some(self.deferral)
+    }
+
+    fn take(&mut self, events: &[LeaseEvent<P>]) {
+        self.calls.lock().unwrap().push((Instant::now(), events.len()));
+    }
+}
+
+/// Checks that a receiver gets deferred events in parts with a rest between them, also at the end.
+#[test]
+fn deferred_events_are_taken_in_parts() {
+    let mut fixture = EventFixture::<V4>::new(1);
+    let calls = Arc::<Mutex<Vec<(Instant, usize)>>>::default();
+    let deferral =
+        Deferral { waiting_max: usize::MAX, taken_max: 5, rest: Duration::from_millis(2) };
+    let listener = CallRecorder { calls: Arc::clone(&calls), deferral };
+    fixture.service.run(vec![Box::new(listener)]).unwrap();
+    for number in 0..100 {
+        fixture.put(number, number);
+    }
+    fixture.service.run(Vec::new()).unwrap();
+    fixture.service.end_removed().unwrap();
+    let calls = calls.lock().unwrap();
+    assert_eq!(calls.iter().map(|(_, count)| count).sum::<usize>(), 100);
+    assert!(calls.iter().all(|&(_, count)| count <= 5), "{calls:?}");
+    // A call of the one thread may follow a call of the other at once, but only once.
+    let rests = calls.windows(2).filter(|pair| pair[1].0 - pair[0].0 >= deferral.rest).count();
+    assert!(rests + 2 >= calls.len(), "{calls:?}");
 }
 
 /// Checks that events above the number that a listener defers are urgent.
@@ -111,8 +187,8 @@ impl<P: DaemonFamily> EventListener<P> for BlockedListener {
         FallBehindPolicy::DropAbove(self.waiting_max)
     }
 
-    fn deferred_max(&self) -> Option<usize> {
-        Some(3)
+    fn deferral(&self) -> Option<Deferral> {
+        Some(Deferral::at_full_speed(3))
     }
 
     fn take(&mut self, _events: &[LeaseEvent<P>]) {
