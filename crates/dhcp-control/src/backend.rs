@@ -86,6 +86,12 @@ pub trait CommandBackend {
         None
     }
 
+    /// Returns true if the partner of high availability is Kea before 2.5, which does not know the
+    /// state of released leases.
+    fn is_partner_old(&self) -> bool {
+        false
+    }
+
     /// Returns the relationships with partners, as `status-get` shows them; `None` if the server
     /// has no partner.
     fn ha_status(&self) -> Option<Value> {
@@ -213,6 +219,8 @@ pub enum PutFailure {
     Exists,
     /// The lease's address has no lease that could be replaced.
     Missing,
+    /// The address has a lease with a later transaction, which stays.
+    Later,
     /// Another change of the address's lease is under way.
     Busy,
     /// Any other reason why the lease was not stored, in one sentence.

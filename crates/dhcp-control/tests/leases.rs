@@ -391,3 +391,119 @@ fn names_that_are_too_long_are_cut() {
     names_are_cut::<V4>();
     names_are_cut::<V6>();
 }
+
+/// Returns the answer's code and the number of seconds by which the stored lease of the address is
+/// later than `from`, after an update of a client's lease that is `later_s` later than `from`.
+fn update_by_partner<F: CommandFamily>(
+    server: &mut Fake<F>,
+    (client, later_s): (u8, u64),
+    origin: &Value,
+) -> (Value, Option<u64>) {
+    let from = 1_700_000_000;
+    let mut arguments = lease::<F>(11);
+    let key = if F::VERSION == IpVersion::V4 { "hw-address" } else { "duid" };
+    arguments[key] = json!(format!("01:02:{client:02x}"));
+    arguments["valid-lft"] = json!(100);
+    arguments["expire"] = json!(from + 100 + later_s);
+    arguments["origin"] = origin.clone();
+    arguments["force-create"] = json!(true);
+    let answer = server.call(&name::<F>("lease#-update"), arguments.clone());
+    let stored =
+        server.call(&name::<F>("lease#-get"), json!({ "ip-address": arguments["ip-address"] }));
+    let cltt_s = stored["arguments"]["cltt"].as_u64();
+    (answer["result"].clone(), cltt_s.map(|cltt_s| cltt_s - from))
+}
+
+fn late_updates_are_ignored<F: CommandFamily>() {
+    let mut server = Fake::<F>::with_subnets();
+    let partner = json!("ha-partner");
+    for (client, later_s, origin, result, stored) in [
+        (1, 5, &partner, 0, 5),
+        (1, 5, &partner, 0, 5),
+        (1, 4, &partner, 3, 5),
+        (2, 4, &partner, 4, 5),
+        (2, 5, &partner, 0, 5),
+        (2, 9, &partner, 0, 9),
+        (1, 8, &json!("user"), 0, 8),
+        (1, 7, &NONE, 0, 7),
+    ] {
+        let outcome = update_by_partner(&mut server, (client, later_s), origin);
+        assert_eq!(outcome, (json!(result), Some(stored)), "{client} {later_s} {origin}");
+    }
+}
+
+/// The time of a lease may come from a clock that was ahead.
+#[test]
+fn an_update_of_the_partner_replaces_a_lease_of_the_future() {
+    let mut server = Fake::<V4>::with_subnets();
+    let partner = json!("ha-partner");
+    let ahead_s = |s: u64| common::WALL_US / 1_000_000 + s - 1_700_000_000;
+    for (later_s, stored) in [(ahead_s(60), ahead_s(60)), (ahead_s(61), ahead_s(0))] {
+        update_by_partner(&mut server, (1, later_s), &NONE);
+        let outcome = update_by_partner(&mut server, (1, ahead_s(0)), &partner);
+        assert_eq!(outcome.1, Some(stored));
+    }
+}
+
+#[test]
+fn a_late_update_of_the_partner_changes_nothing() {
+    late_updates_are_ignored::<V4>();
+    late_updates_are_ignored::<V6>();
+}
+
+#[test]
+fn a_late_deletion_by_the_partner_changes_nothing() {
+    let mut server = Fake::<V4>::with_subnets();
+    let partner = json!("ha-partner");
+    update_by_partner(&mut server, (1, 5), &partner);
+    let delete = |later_s: u64, origin: &Value| {
+        json!({ "ip-address": "192.0.2.11", "expire": 1_700_000_100 + later_s, "valid-lft": 100,
+            "origin": origin })
+    };
+    assert_eq!(server.call("lease4-del", delete(4, &partner))["result"], 3);
+    assert_eq!(server.call("lease4-del", delete(5, &partner))["result"], 0);
+    update_by_partner(&mut server, (1, 5), &partner);
+    assert_eq!(server.call("lease4-del", delete(4, &NONE))["result"], 0);
+}
+
+/// Kea's DHCPv6 servers send updates in one command.
+#[test]
+fn late_changes_of_the_partner_do_not_keep_others_back() {
+    let mut server = Fake::<V6>::with_subnets();
+    let partner = json!("ha-partner");
+    update_by_partner(&mut server, (1, 5), &partner);
+    let lease = |last: u8, client: u8, later_s: u64| {
+        json!({ "ip-address": format!("2001:db8::{last}"), "duid": format!("01:02:{client:02x}"),
+            "iaid": 11, "valid-lft": 100, "expire": 1_700_000_100 + later_s })
+    };
+    let mut apply = |deleted: &[Value], leases: &[Value]| {
+        let arguments =
+            json!({ "deleted-leases": deleted, "leases": leases, "origin": "ha-partner" });
+        let answer = server.call("lease6-bulk-apply", arguments);
+        let failed = |list: &str| answer["arguments"][list][0]["result"].clone();
+        let failures = [failed("failed-deleted-leases"), failed("failed-leases")];
+        (answer["result"].clone(), failures)
+    };
+    let other = || lease(12, 3, 4);
+    assert_eq!(apply(&[], &[lease(11, 1, 4), other()]), (json!(0), [NONE, json!(3)]));
+    assert_eq!(apply(&[], &[lease(11, 2, 4)]), (json!(3), [NONE, json!(4)]));
+    assert_eq!(apply(&[lease(11, 1, 4)], &[other()]), (json!(0), [json!(3), NONE]));
+    assert_eq!(apply(&[lease(11, 1, 5)], &[other()]), (json!(0), [NONE, NONE]));
+}
+
+/// Kea 2.2 refuses the state of a released lease, and would keep the lease as it was.
+#[test]
+fn an_old_partner_copies_released_leases_as_ended_ones() {
+    let mut server = Fake::<V4>::with_subnets();
+    let mut released = lease::<V4>(11);
+    released["state"] = json!(3);
+    assert_eq!(server.call("lease4-add", released)["result"], 0);
+    let page = |origin: &str| json!({ "from": "start", "limit": 9, "origin": origin });
+    for (is_old, origin, state) in
+        [(false, "ha-partner", 3), (true, "user", 3), (true, "ha-partner", 2)]
+    {
+        server.is_partner_old = is_old;
+        let answer = server.call("lease4-get-page", page(origin));
+        assert_eq!(answer["arguments"]["leases"][0]["state"], state, "{is_old} {origin}");
+    }
+}

@@ -32,4 +32,7 @@ pub use partner::PartnerView;
 pub use relationship::{Relationship, StateChange};
 pub use state::HaState;
 pub use unacked::PartnerQuery;
-pub use update::{UpdateVerdict, bulk_apply, bulk_verdicts, lease_command, lease_verdict};
+pub use update::{
+    LATER_LEASE, UpdateVerdict, bulk_apply, bulk_verdicts, lease_command, lease_verdict,
+    with_origin,
+};

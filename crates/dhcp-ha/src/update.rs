@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::command::CommandResult;
 
+/// Origin of a partner's commands.
+const PARTNER_ORIGIN: &str = "ha-partner";
 /// Result code of a success.
 const SUCCESS: i64 = 0;
 /// Result code of a command that has found nothing.
@@ -18,9 +20,16 @@ pub enum UpdateVerdict {
     Taken,
     /// Another change of the lease is under way at the partner; the update is to be sent again.
     Busy,
+    /// The partner has a later lease of another client, says this reason: this one must not be
+    /// acknowledged.
+    Outdated(String),
     /// The partner refuses the lease, for this reason.
     Refused(String),
 }
+
+/// Beginning of the text with which a partner of this make refuses an update because another client
+/// has had the address since.
+pub const LATER_LEASE: &str = "LaterLease";
 
 /// Returns the lease, as commands show it, in the form of an update: with the time of its end
 /// (`expire`) instead of its last transaction (`cltt`).
@@ -40,7 +49,7 @@ fn updated(mut lease: Value) -> Value {
 pub fn lease_command(lease: Value, is_deletion: bool) -> Value {
     let mut lease = updated(lease);
     if let Some(map) = lease.as_object_mut() {
-        map.insert("origin".to_owned(), json!("ha-partner"));
+        map.insert("origin".to_owned(), json!(PARTNER_ORIGIN));
         if !is_deletion {
             map.insert("force-create".to_owned(), json!(true));
         }
@@ -57,24 +66,46 @@ pub fn bulk_apply(leases: Vec<Value>, deleted: Vec<Value>) -> Value {
     json!({
         "command": "lease6-bulk-apply",
         "service": ["dhcp6"],
-        "arguments": { "deleted-leases": deleted, "leases": leases, "origin": "ha-partner" },
+        "arguments": { "deleted-leases": deleted, "leases": leases, "origin": PARTNER_ORIGIN },
     })
+}
+
+/// Returns a command that has come over the partner's socket with the origin of a partner, if it
+/// changes or copies leases and names no origin: Kea before 2.5 sends none.
+#[must_use]
+pub fn with_origin(mut command: Value) -> Value {
+    const COMMANDS: [&str; 7] = [
+        "lease4-update",
+        "lease4-del",
+        "lease4-get-page",
+        "lease6-update",
+        "lease6-del",
+        "lease6-bulk-apply",
+        "lease6-get-page",
+    ];
+    if command["command"].as_str().is_some_and(|name| COMMANDS.contains(&name))
+        && let Some(arguments) = command.get_mut("arguments").and_then(Value::as_object_mut)
+    {
+        arguments.entry("origin").or_insert_with(|| json!(PARTNER_ORIGIN));
+    }
+    command
 }
 
 fn verdict(code: i64, text: &str) -> UpdateVerdict {
     match code {
         SUCCESS => UpdateVerdict::Taken,
+        // The lease to delete does not exist, or the partner has a later lease of the client.
+        EMPTY => UpdateVerdict::Taken,
         CONFLICT if text.starts_with("ResourceBusy") => UpdateVerdict::Busy,
+        CONFLICT if text.starts_with(LATER_LEASE) => UpdateVerdict::Outdated(text.to_owned()),
         _ => UpdateVerdict::Refused(format!("{code}: {text}")),
     }
 }
 
 /// Returns the verdict that the answer to [`lease_command`] expresses.
 #[must_use]
-pub fn lease_verdict(answer: &CommandResult, is_deletion: bool) -> UpdateVerdict {
-    // A lease that was to be deleted and does not exist is as the update demands.
-    let is_done = is_deletion && answer.code == EMPTY;
-    verdict(if is_done { SUCCESS } else { answer.code }, &answer.text)
+pub fn lease_verdict(answer: &CommandResult) -> UpdateVerdict {
+    verdict(answer.code, &answer.text)
 }
 
 /// Returns the verdicts that the answer to [`bulk_apply`] expresses about the leases of
@@ -121,22 +152,31 @@ mod tests {
     }
 
     #[test]
+    fn a_change_of_a_lease_without_origin_is_the_partners() {
+        for (command, origin) in [
+            (json!({ "command": "lease4-update", "arguments": {} }), json!("ha-partner")),
+            (json!({ "command": "lease4-del", "arguments": { "origin": "x" } }), json!("x")),
+            (json!({ "command": "dhcp-disable", "arguments": {} }), Value::Null),
+            (json!({ "command": "lease6-bulk-apply" }), Value::Null),
+            (json!(["lease4-update"]), Value::Null),
+        ] {
+            assert_eq!(with_origin(command)["arguments"]["origin"], origin);
+        }
+    }
+
+    #[test]
     fn a_busy_lease_is_no_refusal() {
         let verdicts = [
-            (0, "IPv4 lease updated.", false, UpdateVerdict::Taken),
-            (3, "IPv4 lease not found.", true, UpdateVerdict::Taken),
-            (
-                4,
-                "ResourceBusy: IP address:10.0.0.1 could not be updated.",
-                false,
-                UpdateVerdict::Busy,
-            ),
-            (4, "x", false, UpdateVerdict::Refused("4: x".to_owned())),
-            (1, "y", false, UpdateVerdict::Refused("1: y".to_owned())),
+            (0, "IPv4 lease updated.", UpdateVerdict::Taken),
+            (3, "IPv4 lease not found.", UpdateVerdict::Taken),
+            (4, "ResourceBusy: IP address:10.0.0.1 could not be updated.", UpdateVerdict::Busy),
+            (4, "LaterLease: z", UpdateVerdict::Outdated("LaterLease: z".to_owned())),
+            (4, "x", UpdateVerdict::Refused("4: x".to_owned())),
+            (1, "y", UpdateVerdict::Refused("1: y".to_owned())),
         ];
-        for (code, text, is_deletion, verdict) in verdicts {
+        for (code, text, verdict) in verdicts {
             let answer = answer(code, text, Value::Null);
-            assert_eq!(lease_verdict(&answer, is_deletion), verdict, "{text}");
+            assert_eq!(lease_verdict(&answer), verdict, "{text}");
         }
     }
 

@@ -21,6 +21,8 @@ use crate::world_server::{
 const STEP_NS: u64 = 20 * NS_PER_MS;
 /// Maximum time from the decision on a change to the change, and from it to its report, in steps.
 const LAG_STEPS: u64 = 12;
+/// Maximum time until the link delivers an update that was given up, in steps.
+const LATE_STEPS: u64 = 1_000;
 /// Number of addresses that a server looks at for a new client.
 const ADDRESSES: u32 = 64;
 /// Number of the backup server of a pair.
@@ -38,6 +40,11 @@ pub(crate) struct PairWorld {
     pub(crate) is_quiet: bool,
     /// Requests of 100 that the link loses.
     pub(crate) loss_percent: u64,
+    /// True if the link delivers updates that were given up.
+    pub(crate) delivers_late: bool,
+    /// Updates that were given up, each with its target and the step at which it arrives unless the
+    /// link is cut.
+    late: Vec<(Update, usize, u64)>,
     /// Clients whose lease was acknowledged last, by address.
     pub(crate) acknowledged: BTreeMap<u32, u32>,
     /// Acknowledgements of an address to a second client.
@@ -108,6 +115,8 @@ impl PairWorld {
             is_cut: false,
             is_quiet: false,
             loss_percent: 0,
+            delivers_late: false,
+            late: Vec::new(),
             acknowledged: BTreeMap::new(),
             doubles: Vec::new(),
             acknowledgements: 0,
@@ -169,6 +178,7 @@ impl PairWorld {
             (0..self.servers[server].lanes.len())
                 .for_each(|lane| self.exchange_update(server, lane));
         }
+        self.deliver_late();
         if self.random.chance(1, 6) && !self.is_quiet {
             self.query();
         }
@@ -260,8 +270,9 @@ impl PairWorld {
                 (if leases.is_empty() { 3 } else { 0 }, json!({ "leases": leases }))
             }
             PartnerCommand::DelayedUpdates => {
-                let late = self.servers[sender].delayed.clone();
-                self.servers[server].leases.extend(late);
+                for (address, lease) in self.servers[sender].delayed.clone() {
+                    self.servers[server].take_update(Update { address, lease }, now);
+                }
                 return CommandResult {
                     code: 0,
                     text: String::new(),
@@ -338,17 +349,33 @@ impl PairWorld {
             lane_of_target.request = Some(request);
         } else if is_open && !request.is_lost {
             let acknowledges = lane_of_target.acknowledges;
-            let Update { address, lease } = request.content;
-            self.servers[target].leases.insert(address, lease);
-            if acknowledges {
+            let now = self.now(target);
+            if self.servers[target].take_update(request.content, now) && acknowledges {
                 self.acknowledge(server, request.content);
             }
         } else if step < request.timeout {
             lane_of_target.request = Some(request);
         } else {
+            if self.delivers_late {
+                let due = step + self.random.below(LATE_STEPS);
+                self.late.push((request.content, target, due));
+            }
             lane_of_target.updates.insert(0, (request.content, step));
             if is_partner {
                 relationship.record_update_failure(now, "no answer".to_owned());
+            }
+        }
+    }
+
+    /// Delivers the updates that were given up and are due, while the link is open.
+    fn deliver_late(&mut self) {
+        let (step, is_cut) = (self.step, self.is_cut);
+        let is_due = |(_, _, due): &mut (Update, usize, u64)| *due <= step && !is_cut;
+        let due: Vec<_> = self.late.extract_if(.., is_due).collect();
+        for (update, target, _) in due {
+            let now = self.now(target);
+            if self.servers[target].relationship.is_some() {
+                self.servers[target].take_update(update, now);
             }
         }
     }

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 /// Time limit of a request between the servers, in steps.
 const TIMEOUT_STEPS: u64 = 50;
+/// Maximum difference of the clocks of two servers, in seconds.
+const SKEW_MAX_S: u64 = 60;
 /// Number of leases per page.
 pub(crate) const PAGE_LEASES: usize = 5;
 
@@ -191,6 +193,21 @@ impl WorldServer {
         let count = self.leases.range(first..=end).filter(lacks).count();
         page.iter().for_each(|lease| self.store_if_newer(lease, is_primary));
         count as u64
+    }
+
+    /// Stores the lease of an update as the daemon does at `now`: a later one stays, unless its time
+    /// is that of a wrong clock. Returns false if the later one is of another client.
+    pub(crate) fn take_update(&mut self, Update { address, lease }: Update, now: Now) -> bool {
+        let newest_s = now.wall_s() + SKEW_MAX_S;
+        match self.leases.get(&address) {
+            Some(own) if (lease.cltt_s + 1..=newest_s).contains(&own.cltt_s) => {
+                own.client == lease.client
+            }
+            _ => {
+                self.leases.insert(address, lease);
+                true
+            }
+        }
     }
 
     /// Stores a lease of another server as the daemon does: the newer one stays, else the

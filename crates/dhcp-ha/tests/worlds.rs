@@ -118,25 +118,53 @@ fn a_life_with_crashes(mut world: PairWorld) {
     check_acknowledged(&world);
 }
 
+/// Makes the link part or lose requests, and perhaps one of the servers crash and start again. The
+/// chances are those of a cut and of a crash, as counts of cases and of all.
+fn disturb(world: &mut PairWorld, [cut, crash]: [(u64, u64); 2]) {
+    world.is_cut = world.random.chance(cut.0, cut.1);
+    world.loss_percent = [0, 5, 50][world.random.below(3) as usize];
+    if world.random.chance(crash.0, crash.1) {
+        let server = world.random.below(2) as usize;
+        world.crash(server, false);
+        let away = world.random.below(300);
+        pass(world, away);
+        world.start(server);
+    }
+}
+
 /// The link parts, loses and comes back, and servers crash: the pair becomes normal again and its
 /// leases are the same.
 fn a_life_with_a_bad_link(mut world: PairWorld) {
     for _ in 0..6 {
-        world.is_cut = world.random.chance(1, 3);
-        world.loss_percent = [0, 5, 50][world.random.below(3) as usize];
-        if world.random.chance(1, 4) {
-            let server = world.random.below(2) as usize;
-            world.crash(server, false);
-            let away = world.random.below(300);
-            pass(&mut world, away);
-            world.start(server);
-        }
+        disturb(&mut world, [(1, 3), (1, 4)]);
         let steps = world.random.below(600);
         pass(&mut world, steps);
     }
     heal(&mut world);
     synchronize_backup(&mut world, BACKUP);
     assert_eq!(world.servers[0].leases, world.servers[BACKUP].leases);
+}
+
+/// The link delivers updates after the sender has given them up, as a kernel does after a cut: the
+/// pair becomes normal again and its leases are the same.
+fn a_life_with_late_updates(mut world: PairWorld) {
+    world.delivers_late = true;
+    for _ in 0..6 {
+        disturb(&mut world, [(1, 2), (1, 6)]);
+        let steps = world.random.below(600);
+        pass(&mut world, steps);
+    }
+    world.is_cut = false;
+    world.loss_percent = 0;
+    let healed = (0..HEALING_STEPS).find(|_| {
+        world.pass();
+        world.states() == world.normal_states()
+    });
+    assert!(healed.is_some(), "{:?}", world.states());
+    // No renewal follows that would repair what a late update has broken.
+    world.is_quiet = true;
+    pass(&mut world, HEALING_STEPS);
+    assert_eq!(world.servers[0].leases, world.servers[1].leases);
 }
 
 /// A load balancing pair does not wait for a partner behind a link that parts and loses, and
@@ -146,15 +174,7 @@ fn a_life_with_delayed_updates(mut world: PairWorld) {
     world.allow_delayed_updates(limit);
     pass(&mut world, 400);
     for _ in 0..6 {
-        world.is_cut = world.random.chance(1, 2);
-        world.loss_percent = [0, 5, 50][world.random.below(3) as usize];
-        if world.random.chance(1, 6) {
-            let server = world.random.below(2) as usize;
-            world.crash(server, false);
-            let away = world.random.below(300);
-            pass(&mut world, away);
-            world.start(server);
-        }
+        disturb(&mut world, [(1, 2), (1, 6)]);
         let steps = world.random.below(600);
         pass(&mut world, steps);
     }
@@ -165,15 +185,7 @@ fn a_life_with_delayed_updates(mut world: PairWorld) {
 /// loses: the backup server has each acknowledged lease.
 fn a_life_with_a_backup_that_is_waited_for(mut world: PairWorld) {
     for _ in 0..6 {
-        world.is_cut = world.random.chance(1, 3);
-        world.loss_percent = [0, 5, 50][world.random.below(3) as usize];
-        if world.random.chance(1, 3) {
-            let server = world.random.below(2) as usize;
-            world.crash(server, false);
-            let away = world.random.below(300);
-            pass(&mut world, away);
-            world.start(server);
-        }
+        disturb(&mut world, [(1, 3), (1, 3)]);
         let before = world.acknowledgements;
         let steps = world.random.below(600);
         let is_reached = !world.is_cut && world.loss_percent < 50;
@@ -264,6 +276,11 @@ fn a_pair_heals_when_the_clocks_agree() {
 #[test]
 fn nothing_is_lost_when_servers_crash() {
     in_worlds("nothing_is_lost_when_servers_crash", &PAIRS, a_life_with_crashes);
+}
+
+#[test]
+fn late_updates_change_no_later_lease() {
+    in_worlds("late_updates_change_no_later_lease", &PAIRS, a_life_with_late_updates);
 }
 
 #[test]

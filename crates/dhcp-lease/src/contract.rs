@@ -307,6 +307,9 @@ pub enum PutMode {
     Update,
     /// No requirement: the address has a lease, which is replaced, or none.
     Force,
+    /// Requirement that the address has no lease with a later transaction that is in use, or that
+    /// is of the same client.
+    UnlessLater,
 }
 
 /// Reason why [`LeaseStore::put`] or [`LeaseStore::remove`] changed no lease.
@@ -316,6 +319,8 @@ pub enum PutRefusal {
     Exists,
     /// Missing lease of the address, where one must exist.
     Missing,
+    /// Later lease: the existing one has a later transaction, and stays.
+    Later,
     /// Lease of an overlapping address or prefix.
     Overlaps,
     /// Unsettled row: the last lease row of the slot is not durable yet; try again once this epoch

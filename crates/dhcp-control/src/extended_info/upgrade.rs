@@ -41,7 +41,9 @@ fn upgrade<F: CommandFamily>(
         match backend.leases().put(lease, PutMode::Update) {
             Ok(()) => count += 1,
             // A client or a command was faster, and stored the present form.
-            Err(PutFailure::Missing | PutFailure::Busy | PutFailure::Exists) => {}
+            Err(
+                PutFailure::Missing | PutFailure::Busy | PutFailure::Exists | PutFailure::Later,
+            ) => {}
             Err(PutFailure::Failed(why)) => {
                 return Err(CommandAnswer::error(format!("cannot upgrade {address}: {why}")));
             }

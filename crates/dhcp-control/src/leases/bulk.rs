@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::change::{put, read_lease};
+use super::change::{ChangeSender, is_late_deletion, newest_s, put, read_lease};
 use super::lease_fields::as_map;
 use super::selector::{LeaseSelector, LeaseSelectorKey};
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
@@ -26,11 +26,10 @@ pub(super) fn apply<F: CommandFamily>(
             "neither 'deleted-leases' nor 'leases' parameter specified",
         ));
     }
-    let deleted: Vec<LeaseSelector<F>> = deleted
-        .unwrap_or_default()
-        .iter()
-        .map(|item| LeaseSelector::read(item.as_object().map(ArgumentFields), "Delete"))
-        .collect::<Result<_, _>>()?;
+    let sender = ChangeSender::of(&fields);
+    let deleted = deleted.unwrap_or_default().iter();
+    let deleted: Vec<Deletion<'_, F>> =
+        deleted.map(|item| Deletion::read(item, sender)).collect::<Result<_, _>>()?;
     let mut leases = Vec::new();
     for item in added.unwrap_or_default() {
         leases.push(read_lease(&as_map(item)?, backend)?);
@@ -38,8 +37,8 @@ pub(super) fn apply<F: CommandFamily>(
     let mut done = 0;
     let mut details = Map::new();
     let mut failed = Vec::new();
-    for selector in &deleted {
-        delete(backend, selector, &mut done, &mut failed);
+    for deletion in &deleted {
+        delete(backend, deletion, &mut done, &mut failed);
     }
     if !failed.is_empty() {
         details.insert("failed-deleted-leases".to_owned(), failed.into());
@@ -47,7 +46,7 @@ pub(super) fn apply<F: CommandFamily>(
     let mut failed = Vec::new();
     for lease in leases {
         let document = F::to_json(&lease);
-        match put(backend, lease, true) {
+        match put(backend, lease, true, sender) {
             Ok(_) => done += 1,
             Err(answer) => failed.push(failure(&document, &answer)),
         }
@@ -69,16 +68,37 @@ fn list<'a>(fields: &ArgumentFields<'a>, name: &str) -> Result<Option<&'a [Value
     }
 }
 
-/// Deletes the lease that `selector` names; counts it in `done`, or adds a report to `failed`. Does
+/// Deletion of a lease.
+struct Deletion<'a, F: CommandFamily> {
+    selector: LeaseSelector<F>,
+    /// Description of the lease in the command.
+    fields: Option<ArgumentFields<'a>>,
+    sender: ChangeSender,
+}
+
+impl<'a, F: CommandFamily> Deletion<'a, F> {
+    fn read(item: &'a Value, sender: ChangeSender) -> Result<Self, CommandAnswer> {
+        let fields = item.as_object().map(ArgumentFields);
+        Ok(Self { selector: LeaseSelector::read(fields, "Delete")?, fields, sender })
+    }
+}
+
+/// Deletes the lease that `deletion` names; counts it in `done`, or adds a report to `failed`. Does
 /// nothing for a lease that is named by its client and does not exist.
 fn delete<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
-    selector: &LeaseSelector<F>,
+    deletion: &Deletion<'_, F>,
     done: &mut usize,
     failed: &mut Vec<Value>,
 ) {
     let missing = || CommandAnswer::empty("lease not found");
+    let Deletion { selector, fields, sender } = deletion;
+    let newest_s = newest_s(backend);
+    let is_late = |lease: &_| {
+        fields.is_some_and(|fields| is_late_deletion(&fields, *sender, lease, newest_s))
+    };
     let outcome = match (selector.find(backend.leases()), &selector.by) {
+        (Some(lease), _) if is_late(&lease) => Err((missing(), F::ip(lease.address))),
         (Some(lease), _) => match backend.leases().remove(lease.address) {
             Ok(true) => Ok(()),
             Ok(false) => Err((missing(), F::ip(lease.address))),

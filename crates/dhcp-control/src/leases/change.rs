@@ -2,6 +2,7 @@
 
 use core::net::IpAddr;
 
+use dhcp_ha::LATER_LEASE;
 use dhcp_lease::{Lease, LeaseState, PutMode};
 use serde_json::Value;
 
@@ -81,19 +82,48 @@ pub(super) fn update<F: CommandFamily>(
     let lease = read_lease(&fields, backend)?;
     let creates = fields.flag("force-create")?;
     let name = F::VERSION.name();
-    Ok(CommandAnswer::success(if put(backend, lease, creates)? {
+    let sender = ChangeSender::of(&fields);
+    Ok(CommandAnswer::success(if put(backend, lease, creates, sender)? {
         format!("{name} lease added.")
     } else {
         format!("{name} lease updated.")
     }))
 }
 
+/// Sender of a command that changes leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ChangeSender {
+    Administrator,
+    /// Partner in high availability, whose changes may be late.
+    Partner,
+}
+
+impl ChangeSender {
+    /// Returns the sender that `fields`, the arguments of a command, name.
+    pub(super) fn of(fields: &ArgumentFields<'_>) -> Self {
+        match fields.get("origin").and_then(Value::as_str) {
+            Some("ha-partner") => Self::Partner,
+            _ => Self::Administrator,
+        }
+    }
+}
+
+/// Difference of the clocks of two servers beyond which they do not cooperate, in seconds.
+const SKEW_MAX_S: u64 = 60;
+
+/// Returns the latest time of a lease's transaction that a clock of the pair may have shown. A later
+/// one comes from a clock that was wrong, and says nothing about the order of transactions.
+pub(super) fn newest_s<F: CommandFamily>(backend: &dyn CommandBackend<Family = F>) -> u64 {
+    backend.now().wall_s().saturating_add(SKEW_MAX_S)
+}
+
 /// Replaces the stored lease of the address by `lease`, or adds it if `creates`; returns true if it
-/// was added.
+/// was added. A lease with a later transaction stays if the sender is the partner.
 pub(super) fn put<F: CommandFamily>(
     backend: &mut dyn CommandBackend<Family = F>,
     lease: Lease<F>,
     creates: bool,
+    sender: ChangeSender,
 ) -> Result<bool, CommandAnswer> {
     let ip = F::ip(lease.address);
     if F::VERSION == IpVersion::V4 && is_registered(lease.state) {
@@ -118,10 +148,36 @@ pub(super) fn put<F: CommandFamily>(
     }
     refuse_anonymous::<F>(&lease)?;
     let adds = existing.is_none() && creates;
-    let mode = if adds { PutMode::Add } else { PutMode::Update };
+    let newest_s = newest_s(backend);
+    let is_plausible = existing.is_none_or(|existing| existing.cltt_s <= newest_s);
+    let mode = match sender {
+        ChangeSender::Partner if creates && is_plausible => PutMode::UnlessLater,
+        _ if adds => PutMode::Add,
+        _ => PutMode::Update,
+    };
+    let kind = lease.kind();
+    let client = lease.client.clone();
     match backend.leases().put(lease, mode) {
         Ok(()) => Ok(adds),
+        Err(PutFailure::Later) => {
+            let stored = backend.leases().find(ip, kind);
+            let is_same_client = stored.is_none_or(|stored| stored.client == client);
+            Err(outdated(&ip.to_string(), is_same_client))
+        }
         Err(failure) => Err(refused(failure, &ip.to_string())),
+    }
+}
+
+/// Returns the answer to a partner whose lease is older than the one of this server. A partner of
+/// Kea's takes the code of an empty result for success. Only if the address has another client, the
+/// partner must not acknowledge the lease.
+fn outdated(ip: &str, is_same_client: bool) -> CommandAnswer {
+    if is_same_client {
+        CommandAnswer::empty(format!("{ip} not updated: this server has a later lease"))
+    } else {
+        CommandAnswer::conflict(format!(
+            "{LATER_LEASE}: another client has had {ip} since this update"
+        ))
     }
 }
 
@@ -133,6 +189,7 @@ fn is_registered(state: LeaseState) -> bool {
 
 fn refused(failure: PutFailure, ip: &str) -> CommandAnswer {
     match failure {
+        PutFailure::Later => outdated(ip, false),
         PutFailure::Exists => CommandAnswer::conflict("lost race between calls to get and add"),
         PutFailure::Missing => CommandAnswer::conflict(format!(
             "failed to update the lease with address {ip} either because the lease has been \
@@ -154,6 +211,13 @@ pub(super) fn delete<F: CommandFamily>(
     let selector = LeaseSelector::<F>::read(fields, "Delete")?;
     let missing = || CommandAnswer::empty(format!("{name} lease not found."));
     let lease = selector.find(backend.leases()).ok_or_else(missing)?;
+    let newest_s = newest_s(backend);
+    let is_late = |fields: ArgumentFields<'_>| {
+        is_late_deletion(&fields, ChangeSender::of(&fields), &lease, newest_s)
+    };
+    if fields.is_some_and(is_late) {
+        return Err(missing());
+    }
     let updates_names =
         fields.is_some_and(|fields| fields.get("update-ddns") == Some(&true.into()));
     if let Some(names) = backend.name_updates().filter(|_| updates_names) {
@@ -168,6 +232,20 @@ pub(super) fn delete<F: CommandFamily>(
         Ok(false) => Err(missing()),
         Err(why) => Err(CommandAnswer::error(why)),
     }
+}
+
+/// Returns true if `sender` is the partner and `fields` describe an earlier lease than `stored`, the
+/// lease that it deletes, whose time is plausible up to `newest_s`.
+pub(super) fn is_late_deletion<F: CommandFamily>(
+    fields: &ArgumentFields<'_>,
+    sender: ChangeSender,
+    stored: &Lease<F>,
+    newest_s: u64,
+) -> bool {
+    let number = |key: &str| fields.get(key).and_then(Value::as_u64);
+    let cltt_s = || number("expire")?.checked_sub(number("valid-lft")?);
+    let is_earlier = |cltt_s: u64| (cltt_s.saturating_add(1)..=newest_s).contains(&stored.cltt_s);
+    sender == ChangeSender::Partner && cltt_s().is_some_and(is_earlier)
 }
 
 pub(super) fn wipe<F: CommandFamily>(

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use dhcp_lease::{ClientKey, Lease, LeaseState};
 use serde_json::{Value, json};
 
+use super::change::ChangeSender;
 use super::lease_fields::{CLIENT_ID_OCTETS, DUID_OCTETS, STATES, hardware, identifier};
 use super::selector::LeaseSelector;
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
@@ -102,7 +103,12 @@ pub(super) fn page<F: CommandFamily>(
     if limit == 0 {
         return Err(CommandAnswer::error("'limit' parameter must not be 0."));
     }
-    let leases = backend.leases().page(after, limit as usize);
+    let mut leases = backend.leases().page(after, limit as usize);
+    if ChangeSender::of(&fields) == ChangeSender::Partner && backend.is_partner_old() {
+        // Such a partner would refuse the state, and keep the lease that the client has released.
+        let released = leases.iter_mut().filter(|lease| lease.state == LeaseState::Released);
+        released.for_each(|lease| lease.state = LeaseState::ExpiredReclaimed);
+    }
     let mut answer = listed::<F>(&leases);
     answer.arguments = Some(json!({ "count": leases.len() }));
     Ok(answer)

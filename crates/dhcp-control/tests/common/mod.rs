@@ -77,6 +77,9 @@ impl<F: CommandFamily> LeaseAdministration<F> for FakeLeases<F> {
         match (mode, self.leases.contains_key(&slot)) {
             (PutMode::Add, true) => Err(PutFailure::Exists),
             (PutMode::Update, false) => Err(PutFailure::Missing),
+            (PutMode::UnlessLater, true) if self.leases[&slot].cltt_s > lease.cltt_s => {
+                Err(PutFailure::Later)
+            }
             _ => {
                 self.leases.insert(slot, lease);
                 Ok(())
@@ -120,6 +123,7 @@ pub(crate) struct Fake<F: CommandFamily> {
     pub selected: Option<Selected>,
     pub selector: std::cell::RefCell<Option<Selector>>,
     pub host_databases: FakeHostDatabases,
+    pub is_partner_old: bool,
 }
 
 /// Hook libraries that have commands.
@@ -158,6 +162,7 @@ impl<F: CommandFamily> Fake<F> {
             selected: None,
             selector: None.into(),
             host_databases: FakeHostDatabases::default(),
+            is_partner_old: false,
         }
     }
 
@@ -277,6 +282,10 @@ impl<F: CommandFamily> CommandBackend for Fake<F> {
 
     fn hooks(&self) -> &[Hook] {
         &self.hooks
+    }
+
+    fn is_partner_old(&self) -> bool {
+        self.is_partner_old
     }
 
     fn extended_info_checks(&self) -> ExtendedInfoChecks {

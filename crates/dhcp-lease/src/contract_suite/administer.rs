@@ -3,9 +3,13 @@
 use super::*;
 
 fn sample<B: StoreFactory>(number: u32, state: LeaseState) -> Lease<B::Family> {
+    sample_of::<B>(number, 7, state)
+}
+
+fn sample_of<B: StoreFactory>(number: u32, client: u32, state: LeaseState) -> Lease<B::Family> {
     B::Family::lease(&SampleLease {
         address: number,
-        client: 7,
+        client,
         valid_lifetime_s: LIFETIME_S,
         cltt_s: START.wall_s(),
         subnet_id: 1,
@@ -44,6 +48,35 @@ pub fn an_operator_puts_and_removes_leases<B: StoreFactory>(backend: &mut B) {
         assert_eq!(bench.state(at), None);
     }
     assert!(bench.candidate(client::<B>(8)).is_some());
+}
+
+/// Checks that a lease stays if a lease with an earlier transaction is put for a partner, unless it
+/// has ended and the other one has another client.
+pub fn a_lease_gives_way_to_a_later_one_only<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
+    let at = |client: u32, later_s: u64, state: LeaseState| {
+        let lease = sample_of::<B>(BASE + 10, client, state);
+        Lease { cltt_s: START.wall_s() + later_s, ..lease }
+    };
+    let mut put = |lease: &Lease<B::Family>| {
+        let outcome = bench.store.put(lease, PutMode::UnlessLater).map(|_| ());
+        bench.settle();
+        outcome
+    };
+    let (assigned, released) = (LeaseState::Assigned, LeaseState::Released);
+    for (client, later_s, state, outcome) in [
+        (7, 10, assigned, Ok(())),
+        (7, 9, assigned, Err(PutRefusal::Later)),
+        (8, 9, assigned, Err(PutRefusal::Later)),
+        (7, 9, released, Err(PutRefusal::Later)),
+        (8, 10, assigned, Ok(())),
+        (8, 20, released, Ok(())),
+        (8, 19, assigned, Err(PutRefusal::Later)),
+        (7, 19, assigned, Ok(())),
+        (7, 18, LeaseState::Declined, Err(PutRefusal::Later)),
+    ] {
+        assert_eq!(put(&at(client, later_s, state)), outcome, "{client} {later_s} {state:?}");
+    }
 }
 
 /// Checks that a commit on a slot that an operator has changed is refused like any other.

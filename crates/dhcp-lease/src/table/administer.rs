@@ -35,6 +35,9 @@ impl<F: TableFamily> LeaseTable<F> {
         match mode {
             PutMode::Add if has_lease => return Err(PutRefusal::Exists),
             PutMode::Update if !has_lease => return Err(PutRefusal::Missing),
+            PutMode::UnlessLater if stripe.has_later(slot_number, &lease) => {
+                return Err(PutRefusal::Later);
+            }
             _ => {}
         }
         let id = stripe.make(slot_number, lease.address);
@@ -77,7 +80,7 @@ impl<F: TableFamily> LeaseTable<F> {
     fn slot_number_to_put(&self, address: F::Address, mode: PutMode) -> Option<u32> {
         match (self.slot_numbers.find(address), mode) {
             (None, PutMode::Update) => None,
-            (None, PutMode::Add | PutMode::Force) => {
+            (None, PutMode::Add | PutMode::Force | PutMode::UnlessLater) => {
                 self.cover(address);
                 self.slot_numbers.make(address, true)
             }
@@ -123,6 +126,17 @@ impl<F: TableFamily> Locked<'_, F> {
     pub(super) fn shown_state(&self, slot_number: u32) -> Option<LeaseState> {
         let slot = self.find(slot_number).map(|id| self.slot(id))?;
         if slot.version == 0 { None } else { slot.shown_state() }
+    }
+
+    /// Returns true if the slot has a lease with a later transaction than `lease`, and that lease is
+    /// in use or has the same client.
+    fn has_later(&self, slot_number: u32, lease: &Lease<F>) -> bool {
+        let Some(state) = self.shown_state(slot_number) else { return false };
+        let slot = self.find(slot_number).map(|id| self.slot(id));
+        slot.is_some_and(|slot| {
+            slot.cltt_s > lease.cltt_s
+                && (!state.is_past() || slot.row(state).to_lease().client == lease.client)
+        })
     }
 
     /// Ends the term of the lease in slot `id` before its time.

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use dhcp_config::{HttpPurpose, HttpSocket};
+use dhcp_ha::with_origin;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{self, HeaderName, HeaderValue};
@@ -412,6 +413,7 @@ async fn outcome(
             Ok(command) if !is_permitted(settings.purpose, &command) => {
                 return StatusCode::FORBIDDEN.into();
             }
+            Ok(command) if is_for_partner => ControlRequest::Command(with_origin(command)),
             Ok(command) => ControlRequest::Command(command),
             Err(refusal) => return HttpResponseContent::Refusal(refusal),
         },

@@ -92,7 +92,9 @@ pub(super) fn send_delayed<P: DaemonFamily>(
     let mut delayed = state.delayed();
     for ((number, update), verdict) in numbers.into_iter().zip(&updates).zip(verdicts) {
         match verdict {
-            Ok(UpdateVerdict::Taken) => delayed.remove(number, update),
+            Ok(UpdateVerdict::Taken | UpdateVerdict::Outdated(_)) => {
+                delayed.remove(number, update);
+            }
             Ok(UpdateVerdict::Busy) => is_busy = true,
             Ok(UpdateVerdict::Refused(reason)) => {
                 tracing::warn!(

@@ -110,6 +110,11 @@ impl PairState {
         self.relationship().take_answer()
     }
 
+    /// Returns true if the partner is Kea before 2.5.
+    pub(crate) fn is_partner_old(&self) -> bool {
+        self.relationship().partner().is_old
+    }
+
     /// Returns the relationship as `status-get` shows it.
     pub(crate) fn status(&self) -> Value {
         self.relationship().status(Clock::now())

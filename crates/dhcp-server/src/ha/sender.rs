@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use dhcp_config::{HaPeer, HaRelationship};
 use dhcp_control::IpVersion;
-use dhcp_ha::{
-    CommandResult, UpdateVerdict, bulk_apply, bulk_verdicts, lease_command, lease_verdict,
-};
+use dhcp_ha::{UpdateVerdict, bulk_apply, bulk_verdicts, lease_command, lease_verdict};
 use serde_json::Value;
 
 use super::connections::PartnerConnections;
@@ -85,10 +83,7 @@ impl UpdateSender {
         let body = |one: &PendingUpdate| lease_command(one.lease.clone(), one.is_deletion);
         let bodies = updates.iter().map(|one| body(one).to_string()).collect();
         let answers = self.connections.send_all(request, bodies);
-        let verdict = |(answer, update): (Result<CommandResult, String>, &PendingUpdate)| {
-            answer.map(|answer| lease_verdict(&answer, update.is_deletion))
-        };
-        answers.into_iter().zip(updates).map(verdict).collect()
+        answers.into_iter().map(|answer| Ok(lease_verdict(&answer?))).collect()
     }
 
     /// Sends the updates to a DHCPv6 partner in one command. If the partner refuses them as a

@@ -129,7 +129,9 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
         put.map(|()| true).map_err(|failure| match failure {
             PutFailure::Busy => "a client is changing the lease".to_owned(),
             PutFailure::Failed(why) => why,
-            PutFailure::Exists | PutFailure::Missing => "another change was faster".to_owned(),
+            PutFailure::Exists | PutFailure::Missing | PutFailure::Later => {
+                "another change was faster".to_owned()
+            }
         })
     }
 }

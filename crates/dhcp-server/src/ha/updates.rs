@@ -102,12 +102,19 @@ impl PartnerListener {
                 update.is_deletion = true;
                 return Some(update);
             }
-            UpdateVerdict::Refused(reason) => self.refuse(&update, &reason),
+            UpdateVerdict::Outdated(reason) => self.refuse(&update, &reason),
+            UpdateVerdict::Refused(reason) => {
+                self.refuse(&update, &reason);
+                if !self.target.is_backup() {
+                    let (now, client) = (Clock::now(), update.client());
+                    self.state.with(|relationship| relationship.record_refusal(now, &client));
+                }
+            }
         }
         None
     }
 
-    /// Records that the server refuses `update` for `reason`.
+    /// Closes the gate for the replies of `update`, which the server refuses for `reason`.
     fn refuse(&self, update: &PendingUpdate, reason: &str) {
         if self.target.holds_replies {
             for epoch in &update.epochs {
@@ -122,10 +129,6 @@ impl PartnerListener {
             self.target.peer.name,
             update.address
         );
-        if !self.target.is_backup() {
-            let (now, client) = (Clock::now(), update.client());
-            self.state.with(|relationship| relationship.record_refusal(now, &client));
-        }
     }
 
     /// Sends `updates` until the server has answered all of them, or the state has no updates.

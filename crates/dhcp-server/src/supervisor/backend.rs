@@ -79,6 +79,10 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
         self.parts.ha.as_ref()?.state.execute(name, arguments)
     }
 
+    fn is_partner_old(&self) -> bool {
+        self.parts.ha.as_ref().is_some_and(|ha| ha.state.is_partner_old())
+    }
+
     fn ha_status(&self) -> Option<Value> {
         let status = self.parts.ha.as_ref()?.state.status();
         Some(Value::Array(vec![status]))

@@ -119,6 +119,7 @@ impl<P: DaemonFamily> Administration<P> {
                 }
                 Err(PutRefusal::Exists) => return Err(PutFailure::Exists),
                 Err(PutRefusal::Missing) => return Err(PutFailure::Missing),
+                Err(PutRefusal::Later) => return Err(PutFailure::Later),
                 Err(PutRefusal::Overlaps) => {
                     return Err(PutFailure::Failed(format!(
                         "{address} overlaps another lease that has not ended"
@@ -179,7 +180,7 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
     fn remove(&mut self, address: P::Address) -> Result<bool, String> {
         match self.change(address, |store| store.remove(address)) {
             Ok(()) => Ok(true),
-            Err(PutFailure::Missing | PutFailure::Exists) => Ok(false),
+            Err(PutFailure::Missing | PutFailure::Exists | PutFailure::Later) => Ok(false),
             Err(PutFailure::Busy) => Err("a client is changing the lease".to_owned()),
             Err(PutFailure::Failed(why)) => Err(why),
         }

@@ -258,7 +258,8 @@ impl<F: Modelled> ModelRun<F> {
         let mut rows = Vec::new();
         let mut log = |row: RowView<'_, F>| rows.push(F::sample(&row.to_lease()));
         let got = if self.random.chance(1, 2) && sample.valid_lifetime_s > 0 {
-            let &mode = self.random.pick(&[PutMode::Add, PutMode::Update, PutMode::Force]).unwrap();
+            let modes = [PutMode::Add, PutMode::Update, PutMode::Force, PutMode::UnlessLater];
+            let &mode = self.random.pick(&modes).unwrap();
             let got = self.table.put(&F::lease_of(who, &sample), mode, epochs, &mut log);
             assert_eq!(got, self.model.put(who, &sample, mode));
             got

@@ -547,6 +547,13 @@ impl<F: Modelled> TableModel<F> {
         self.slots.get(&address).and_then(ModelSlot::visible_state)
     }
 
+    fn has_later(&self, who: F::Who, lease: &SampleLease<'_>) -> bool {
+        let Some(state) = self.visible_state(lease.address) else { return false };
+        let slot = &self.slots[&lease.address];
+        let is_same_client = slot.client.is_some_and(|client| F::is_same(client, who));
+        slot.cltt_s > lease.cltt_s && (!state.is_past() || is_same_client)
+    }
+
     pub(super) fn put(
         &mut self,
         who: F::Who,
@@ -557,6 +564,7 @@ impl<F: Modelled> TableModel<F> {
         match mode {
             PutMode::Add if had.is_some() => return Err(PutRefusal::Exists),
             PutMode::Update if had.is_none() => return Err(PutRefusal::Missing),
+            PutMode::UnlessLater if self.has_later(who, lease) => return Err(PutRefusal::Later),
             _ => {}
         }
         let epoch = self.slots.get(&lease.address).map_or(0, |slot| slot.epoch);
