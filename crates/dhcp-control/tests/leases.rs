@@ -406,6 +406,7 @@ fn update_by_partner<F: CommandFamily>(
     arguments["valid-lft"] = json!(100);
     arguments["expire"] = json!(from + 100 + later_s);
     arguments["origin"] = origin.clone();
+    arguments["hears-later-lease"] = json!(true);
     arguments["force-create"] = json!(true);
     let answer = server.call(&name::<F>("lease#-update"), arguments.clone());
     let stored =
@@ -476,19 +477,21 @@ fn late_changes_of_the_partner_do_not_keep_others_back() {
         json!({ "ip-address": format!("2001:db8::{last}"), "duid": format!("01:02:{client:02x}"),
             "iaid": 11, "valid-lft": 100, "expire": 1_700_000_100 + later_s })
     };
-    let mut apply = |deleted: &[Value], leases: &[Value]| {
-        let arguments =
-            json!({ "deleted-leases": deleted, "leases": leases, "origin": "ha-partner" });
+    let mut apply = |deleted: &[Value], leases: &[Value], hears_later_lease: bool| {
+        let arguments = json!({ "deleted-leases": deleted, "leases": leases,
+            "origin": "ha-partner", "hears-later-lease": hears_later_lease });
         let answer = server.call("lease6-bulk-apply", arguments);
         let failed = |list: &str| answer["arguments"][list][0]["result"].clone();
         let failures = [failed("failed-deleted-leases"), failed("failed-leases")];
         (answer["result"].clone(), failures)
     };
     let other = || lease(12, 3, 4);
-    assert_eq!(apply(&[], &[lease(11, 1, 4), other()]), (json!(0), [NONE, json!(3)]));
-    assert_eq!(apply(&[], &[lease(11, 2, 4)]), (json!(3), [NONE, json!(4)]));
-    assert_eq!(apply(&[lease(11, 1, 4)], &[other()]), (json!(0), [json!(3), NONE]));
-    assert_eq!(apply(&[lease(11, 1, 5)], &[other()]), (json!(0), [NONE, NONE]));
+    assert_eq!(apply(&[], &[lease(11, 1, 4), other()], true), (json!(0), [NONE, json!(3)]));
+    assert_eq!(apply(&[], &[lease(11, 2, 4)], true), (json!(3), [NONE, json!(4)]));
+    // Kea would end the relationship after ten such conflicts.
+    assert_eq!(apply(&[], &[lease(11, 2, 4)], false), (json!(3), [NONE, json!(3)]));
+    assert_eq!(apply(&[lease(11, 1, 4)], &[other()], true), (json!(0), [json!(3), NONE]));
+    assert_eq!(apply(&[lease(11, 1, 5)], &[other()], true), (json!(0), [NONE, NONE]));
 }
 
 /// Kea 2.2 refuses the state of a released lease, and would keep the lease as it was.

@@ -33,6 +33,6 @@ pub use relationship::{Relationship, StateChange};
 pub use state::HaState;
 pub use unacked::PartnerQuery;
 pub use update::{
-    LATER_LEASE, UpdateVerdict, bulk_apply, bulk_verdicts, lease_command, lease_verdict,
-    with_origin,
+    HEARS_LATER_LEASE, LATER_LEASE, UpdateVerdict, bulk_apply, bulk_verdicts, lease_command,
+    lease_verdict, with_origin,
 };

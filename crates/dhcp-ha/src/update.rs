@@ -30,6 +30,9 @@ pub enum UpdateVerdict {
 /// Beginning of the text with which a partner of this make refuses an update because another client
 /// has had the address since.
 pub const LATER_LEASE: &str = "LaterLease";
+/// Argument of an update whose sender understands [`LATER_LEASE`]. Kea ignores it, and does not send
+/// it: for Kea that answer is a conflict, and ten of them end the relationship.
+pub const HEARS_LATER_LEASE: &str = "hears-later-lease";
 
 /// Returns the lease, as commands show it, in the form of an update: with the time of its end
 /// (`expire`) instead of its last transaction (`cltt`).
@@ -50,6 +53,7 @@ pub fn lease_command(lease: Value, is_deletion: bool) -> Value {
     let mut lease = updated(lease);
     if let Some(map) = lease.as_object_mut() {
         map.insert("origin".to_owned(), json!(PARTNER_ORIGIN));
+        map.insert(HEARS_LATER_LEASE.to_owned(), json!(true));
         if !is_deletion {
             map.insert("force-create".to_owned(), json!(true));
         }
@@ -66,7 +70,12 @@ pub fn bulk_apply(leases: Vec<Value>, deleted: Vec<Value>) -> Value {
     json!({
         "command": "lease6-bulk-apply",
         "service": ["dhcp6"],
-        "arguments": { "deleted-leases": deleted, "leases": leases, "origin": PARTNER_ORIGIN },
+        "arguments": {
+            "deleted-leases": deleted,
+            "leases": leases,
+            "origin": PARTNER_ORIGIN,
+            HEARS_LATER_LEASE: true,
+        },
     })
 }
 

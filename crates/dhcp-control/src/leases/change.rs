@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use dhcp_ha::LATER_LEASE;
+use dhcp_ha::{HEARS_LATER_LEASE, LATER_LEASE};
 use dhcp_lease::{Lease, LeaseState, PutMode};
 use serde_json::Value;
 
@@ -95,14 +95,20 @@ pub(super) fn update<F: CommandFamily>(
 pub(super) enum ChangeSender {
     Administrator,
     /// Partner in high availability, whose changes may be late.
-    Partner,
+    Partner {
+        /// True if the partner understands that another client has a later lease.
+        hears_later_lease: bool,
+    },
 }
 
 impl ChangeSender {
     /// Returns the sender that `fields`, the arguments of a command, name.
     pub(super) fn of(fields: &ArgumentFields<'_>) -> Self {
         match fields.get("origin").and_then(Value::as_str) {
-            Some("ha-partner") => Self::Partner,
+            Some("ha-partner") => {
+                let hears_later_lease = fields.get(HEARS_LATER_LEASE) == Some(&true.into());
+                Self::Partner { hears_later_lease }
+            }
             _ => Self::Administrator,
         }
     }
@@ -151,7 +157,7 @@ pub(super) fn put<F: CommandFamily>(
     let newest_s = newest_s(backend);
     let is_plausible = existing.is_none_or(|existing| existing.cltt_s <= newest_s);
     let mode = match sender {
-        ChangeSender::Partner if creates && is_plausible => PutMode::UnlessLater,
+        ChangeSender::Partner { .. } if creates && is_plausible => PutMode::UnlessLater,
         _ if adds => PutMode::Add,
         _ => PutMode::Update,
     };
@@ -162,22 +168,23 @@ pub(super) fn put<F: CommandFamily>(
         Err(PutFailure::Later) => {
             let stored = backend.leases().find(ip, kind);
             let is_same_client = stored.is_none_or(|stored| stored.client == client);
-            Err(outdated(&ip.to_string(), is_same_client))
+            let hears = sender == ChangeSender::Partner { hears_later_lease: true };
+            Err(outdated(&ip.to_string(), hears && !is_same_client))
         }
         Err(failure) => Err(refused(failure, &ip.to_string())),
     }
 }
 
-/// Returns the answer to a partner whose lease is older than the one of this server. A partner of
-/// Kea's takes the code of an empty result for success. Only if the address has another client, the
-/// partner must not acknowledge the lease.
-fn outdated(ip: &str, is_same_client: bool) -> CommandAnswer {
-    if is_same_client {
-        CommandAnswer::empty(format!("{ip} not updated: this server has a later lease"))
-    } else {
+/// Returns the answer to a partner whose lease is older than the one of this server. Kea takes the
+/// code of an empty result for success. If `is_refusal`, the partner must not acknowledge the lease,
+/// because another client has the address.
+fn outdated(ip: &str, is_refusal: bool) -> CommandAnswer {
+    if is_refusal {
         CommandAnswer::conflict(format!(
             "{LATER_LEASE}: another client has had {ip} since this update"
         ))
+    } else {
+        CommandAnswer::empty(format!("{ip} not updated: this server has a later lease"))
     }
 }
 
@@ -245,7 +252,7 @@ pub(super) fn is_late_deletion<F: CommandFamily>(
     let number = |key: &str| fields.get(key).and_then(Value::as_u64);
     let cltt_s = || number("expire")?.checked_sub(number("valid-lft")?);
     let is_earlier = |cltt_s: u64| (cltt_s.saturating_add(1)..=newest_s).contains(&stored.cltt_s);
-    sender == ChangeSender::Partner && cltt_s().is_some_and(is_earlier)
+    matches!(sender, ChangeSender::Partner { .. }) && cltt_s().is_some_and(is_earlier)
 }
 
 pub(super) fn wipe<F: CommandFamily>(

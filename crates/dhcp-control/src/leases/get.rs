@@ -104,7 +104,8 @@ pub(super) fn page<F: CommandFamily>(
         return Err(CommandAnswer::error("'limit' parameter must not be 0."));
     }
     let mut leases = backend.leases().page(after, limit as usize);
-    if ChangeSender::of(&fields) == ChangeSender::Partner && backend.is_partner_old() {
+    let is_for_partner = matches!(ChangeSender::of(&fields), ChangeSender::Partner { .. });
+    if is_for_partner && backend.is_partner_old() {
         // Such a partner would refuse the state, and keep the lease that the client has released.
         let released = leases.iter_mut().filter(|lease| lease.state == LeaseState::Released);
         released.for_each(|lease| lease.state = LeaseState::ExpiredReclaimed);
