@@ -29,5 +29,30 @@ pub(crate) const SUITES: LongSuites = LongSuites {
             package: "godwit",
             tests: &["high_availability::kills::hot_standby_with_kea_3_as_standby_survives"],
         },
+        LongSuite {
+            name: "hot-standby-kea-3-primary",
+            package: "godwit",
+            tests: &["high_availability::kills::hot_standby_with_kea_3_as_primary_survives"],
+        },
+        LongSuite {
+            name: "hot-standby-kea-2.2-standby",
+            package: "godwit",
+            tests: &["high_availability::kills::hot_standby_with_kea_2_2_as_standby_survives"],
+        },
+        LongSuite {
+            name: "hot-standby-kea-2.2-primary",
+            package: "godwit",
+            tests: &["high_availability::kills::hot_standby_with_kea_2_2_as_primary_survives"],
+        },
+        LongSuite {
+            name: "load-balancing-kea-3-secondary",
+            package: "godwit",
+            tests: &["high_availability::kills::a_balanced_pair_with_kea_3_as_secondary_survives"],
+        },
+        LongSuite {
+            name: "load-balancing-kea-3-primary",
+            package: "godwit",
+            tests: &["high_availability::kills::a_balanced_pair_with_kea_3_as_primary_survives"],
+        },
     ],
 };

@@ -103,6 +103,11 @@ impl CrashLedger {
         }
     }
 
+    /// Returns true if the last promise about `address` is that `client` has released it.
+    pub(crate) fn is_released_by(&self, address: IpAddr, client: u32) -> bool {
+        self.promises.get(&address) == Some(&Promise::Released(client))
+    }
+
     /// Checks that the leases in `stored_leases` keep all promises.
     pub(crate) fn check(
         &self,

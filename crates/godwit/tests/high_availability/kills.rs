@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::partner_link::PartnerLink;
 use super::{PairMode, PairSetup, ServerPair};
-use crate::common::{free_port, has_debian_13};
+use crate::common::{free_port, has_debian_13, require};
 use crate::crash::{self, AddressRecord, CrashClients, from_environment};
 use crate::subjects::process::{Daemon, ServerMake};
 
@@ -35,6 +35,9 @@ struct KillCounts {
     faults: u64,
     cuts: u64,
     take_overs: u64,
+    /// Number of kills of a server that had its leases to itself for the moment: on a busy machine
+    /// a partner may be slow enough to be taken for failed.
+    alone: u64,
     acknowledged: u64,
     leases_found: u64,
 }
@@ -56,6 +59,14 @@ fn stored_leases(pair: &mut ServerPair, server: usize) -> BTreeMap<IpAddr, Addre
     pair.leases(server).into_iter().filter_map(entry).collect()
 }
 
+/// Returns the state that a server's log names last.
+fn last_state(log: &str) -> Option<String> {
+    let line = log.lines().rfind(|line| line.contains("HA_STATE_TRANSITION"))?;
+    let (_, end) = line.split_once(" to ")?;
+    let state = end.split([' ', ',', ':']).next()?;
+    Some(state.to_lowercase())
+}
+
 /// Pair with its clients, and the random choice of faults.
 struct FaultyPair {
     pair: ServerPair,
@@ -70,9 +81,10 @@ impl FaultyPair {
             ScenarioFamily::V4 => crash::V4,
             ScenarioFamily::V6 => crash::V6,
         };
+        let relay_port = setup.client_port;
         let mut pair = setup.start(makes);
         let mut random = Random::from_seed(seed);
-        let ports = [pair.servers[0].ports()[0], free_port()];
+        let ports = [pair.servers[0].ports()[0], relay_port];
         let mut clients = CrashClients::new(family, ports, random.next_u64());
         clients.use_servers(&pair.servers.iter().map(|one| one.ports()[0]).collect::<Vec<_>>());
         pair.wait_until_normal();
@@ -91,7 +103,11 @@ impl FaultyPair {
         let other = 1 - killed;
         self.pair.servers[killed].kill();
         self.clients.lose_server()?;
-        self.check(other, counts)?;
+        if last_state(&self.pair.servers[killed].log()).as_deref() == Some(self.pair.mode.name()) {
+            self.check(other, counts)?;
+        } else {
+            counts.alone += 1;
+        }
         if self.random.chance(1, 2) {
             self.pair.wait_for(other, ["partner-down", "unavailable"]);
             self.act()?;
@@ -119,8 +135,13 @@ impl FaultyPair {
 
     /// Checks that `server` has all leases that were acknowledged.
     fn check(&mut self, server: usize, counts: &mut KillCounts) -> Result<(), String> {
-        let stored = stored_leases(&mut self.pair, server);
+        let mut stored = stored_leases(&mut self.pair, server);
         let ledger = &self.clients.ledger;
+        if self.pair.makes.contains(&ServerMake::Kea) {
+            // Kea 2.2 deletes the lease of a release. A partner that did not hear of the deletion,
+            // because of a cut or a kill, keeps the lease until its end, and Kea copies it.
+            stored.retain(|address, record| !ledger.is_released_by(*address, record.client));
+        }
         ledger.check(&stored).map_err(|broken| format!("server {server}: {broken}"))?;
         counts.leases_found += ledger.leases() as u64;
         Ok(())
@@ -142,6 +163,22 @@ impl FaultyPair {
     }
 }
 
+/// Returns the setting with which no server answers from its cache, as Kea does before the partner
+/// has the lease. Kea 2.2 refuses the value 0; the other one is less than a second of the lifetime.
+fn without_cache(makes: &[ServerMake]) -> &'static str {
+    if makes.contains(&ServerMake::Kea) {
+        r#""cache-threshold": 0.00001,"#
+    } else {
+        r#""cache-threshold": 0.0,"#
+    }
+}
+
+/// Returns the time after which a server takes its partner for failed, in milliseconds. Kea answers
+/// no partner while it starts or copies leases.
+fn response_ms(makes: &[ServerMake]) -> u32 {
+    if makes.iter().all(|make| *make == ServerMake::Godwit) { 1_500 } else { 3_000 }
+}
+
 /// Kills servers of pairs as often as configured, and fails at the first broken promise.
 fn survives(suite: &str, mode: PairMode, makes: [ServerMake; 2]) {
     let kills = from_environment("GODWIT_HA_KILLS", KILLS);
@@ -154,10 +191,11 @@ fn survives(suite: &str, mode: PairMode, makes: [ServerMake; 2]) {
         }
         let family = [ScenarioFamily::V4, ScenarioFamily::V6][seed as usize % 2];
         let count = left.min(KILLS_OF_PAIR).min(kills.div_ceil(2));
-        // Kea answers from its cache before the partner has the lease.
-        let globals = r#""cache-threshold": 0.0,"#;
-        let usual = PairSetup::new(family, mode, 1_500);
-        let setup = PairSetup { globals, has_links: true, ..usual };
+        let globals = without_cache(&makes);
+        let usual = PairSetup::new(family, mode, response_ms(&makes));
+        // Kea replies to a port of the configuration, not to the one that a message comes from.
+        let client_port = free_port();
+        let setup = PairSetup { globals, client_port, has_links: true, ..usual };
         let mut faulty = FaultyPair::start(setup, &makes, seed);
         if let Err(broken) = faulty.disturb(count, &mut counts) {
             let logs: Vec<String> = faulty.pair.servers.iter().map(Daemon::log).collect();
@@ -169,9 +207,14 @@ fn survives(suite: &str, mode: PairMode, makes: [ServerMake; 2]) {
         }
     }
     println!(
-        "ha: {} faults, {} of them cuts, {} take-overs; {} acknowledgements, {} leases looked for \
-         and found",
-        counts.faults, counts.cuts, counts.take_overs, counts.acknowledged, counts.leases_found
+        "ha: {} faults, {} of them cuts, {} of servers alone; {} take-overs, {} acknowledgements, \
+         {} leases looked for and found",
+        counts.faults,
+        counts.cuts,
+        counts.alone,
+        counts.take_overs,
+        counts.acknowledged,
+        counts.leases_found
     );
     assert!(counts.acknowledged > counts.faults * 20, "{counts:?}");
 }
@@ -188,10 +231,52 @@ fn a_balanced_pair_of_godwit_survives_kills() {
     survives("load-balancing-godwit", PairMode::LoadBalancing, GODWIT);
 }
 
+/// Kills servers of pairs with Kea 3 if it is there.
+fn survives_with_kea_3(suite: &str, mode: PairMode, makes: [ServerMake; 2]) {
+    if has_debian_13() {
+        survives(suite, mode, makes);
+    }
+}
+
+/// Kills servers of pairs with Kea 2.2 if it is there.
+fn survives_with_kea_2(suite: &str, mode: PairMode, makes: [ServerMake; 2]) {
+    if require(&["kea-dhcp4", "kea-dhcp6"]) {
+        survives(suite, mode, makes);
+    }
+}
+
 #[test]
 fn hot_standby_with_kea_3_as_standby_survives() {
-    if has_debian_13() {
-        let makes = [ServerMake::Godwit, ServerMake::Kea3];
-        survives("hot-standby-kea-3-standby", PairMode::HotStandby, makes);
-    }
+    let makes = [ServerMake::Godwit, ServerMake::Kea3];
+    survives_with_kea_3("hot-standby-kea-3-standby", PairMode::HotStandby, makes);
+}
+
+#[test]
+fn hot_standby_with_kea_3_as_primary_survives() {
+    let makes = [ServerMake::Kea3, ServerMake::Godwit];
+    survives_with_kea_3("hot-standby-kea-3-primary", PairMode::HotStandby, makes);
+}
+
+#[test]
+fn hot_standby_with_kea_2_2_as_standby_survives() {
+    let makes = [ServerMake::Godwit, ServerMake::Kea];
+    survives_with_kea_2("hot-standby-kea-2.2-standby", PairMode::HotStandby, makes);
+}
+
+#[test]
+fn hot_standby_with_kea_2_2_as_primary_survives() {
+    let makes = [ServerMake::Kea, ServerMake::Godwit];
+    survives_with_kea_2("hot-standby-kea-2.2-primary", PairMode::HotStandby, makes);
+}
+
+#[test]
+fn a_balanced_pair_with_kea_3_as_secondary_survives() {
+    let makes = [ServerMake::Godwit, ServerMake::Kea3];
+    survives_with_kea_3("load-balancing-kea-3-secondary", PairMode::LoadBalancing, makes);
+}
+
+#[test]
+fn a_balanced_pair_with_kea_3_as_primary_survives() {
+    let makes = [ServerMake::Kea3, ServerMake::Godwit];
+    survives_with_kea_3("load-balancing-kea-3-primary", PairMode::LoadBalancing, makes);
 }

@@ -75,6 +75,8 @@ struct PairSetup {
     further: Vec<Value>,
     /// Members of the configuration in addition to the usual ones.
     globals: &'static str,
+    /// Port to which all servers send their replies; 0 for one of its own for each.
+    client_port: u16,
     /// True if the servers reach each other by links that the test can cut.
     has_links: bool,
     /// Folder whose files each server has in its own folder.
@@ -84,7 +86,8 @@ struct PairSetup {
 impl PairSetup {
     fn new(family: ScenarioFamily, mode: PairMode, response_ms: u32) -> Self {
         let (further, files) = (Vec::new(), None);
-        Self { family, mode, response_ms, further, globals: "", has_links: false, files }
+        let (globals, client_port) = ("", 0);
+        Self { family, mode, response_ms, further, globals, client_port, has_links: false, files }
     }
 
     /// Starts server number `own`, which listens at its own port of `ports` and reaches the others
@@ -98,7 +101,7 @@ impl PairSetup {
             let file = file.expect("it was made");
             fs::copy(file.path(), folder.path().join(file.file_name())).expect("there is room");
         }
-        Daemon::start_in(folder, make, setup, PATIENCE)
+        Daemon::start_with_clients(folder, make, setup, PATIENCE, self.client_port)
             .unwrap_or_else(|why| panic!("{make:?}: {why}"))
     }
 

@@ -122,6 +122,18 @@ impl Daemon {
         setup: Setup<'_>,
         answer_limit: Duration,
     ) -> Result<Self, String> {
+        Self::start_with_clients(folder, make, setup, answer_limit, 0)
+    }
+
+    /// Starts `make` like [`Self::start_in`]; the server sends its replies to the port
+    /// `client_port` of another program, or for 0 to this value's own socket.
+    pub(crate) fn start_with_clients(
+        folder: TempFolder,
+        make: ServerMake,
+        setup: Setup<'_>,
+        answer_limit: Duration,
+        client_port: u16,
+    ) -> Result<Self, String> {
         let (address, interface): (IpAddr, _) = match setup.family {
             ScenarioFamily::V4 => (Ipv4Addr::LOCALHOST.into(), "lo/127.0.0.1"),
             ScenarioFamily::V6 => (Ipv6Addr::LOCALHOST.into(), "lo/::1"),
@@ -136,7 +148,10 @@ impl Daemon {
         let text = with_libraries(make, text);
         fs::write(folder.path().join(CONFIGURATION), text).map_err(|error| error.to_string())?;
         let socket = UdpSocket::bind((address, 0)).map_err(|error| error.to_string())?;
-        let own_port = socket.local_addr().map_err(|error| error.to_string())?.port();
+        let own_port = match client_port {
+            0 => socket.local_addr().map_err(|error| error.to_string())?.port(),
+            port => port,
+        };
         let port = free_port();
         let mut command = program(make, setup.family, &folder)?;
         if let Some(link) = setup.link {
