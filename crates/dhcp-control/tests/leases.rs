@@ -396,7 +396,8 @@ fn names_that_are_too_long_are_cut() {
 /// later than `from`, after an update of a client's lease that is `later_s` later than `from`.
 fn update_by_partner<F: CommandFamily>(
     server: &mut Fake<F>,
-    (client, later_s): (u8, u64),
+    client: u8,
+    later_s: u64,
     origin: &Value,
 ) -> (Value, Option<u64>) {
     let from = 1_700_000_000;
@@ -428,7 +429,7 @@ fn late_updates_are_ignored<F: CommandFamily>() {
         (1, 8, &json!("user"), 0, 8),
         (1, 7, &NONE, 0, 7),
     ] {
-        let outcome = update_by_partner(&mut server, (client, later_s), origin);
+        let outcome = update_by_partner(&mut server, client, later_s, origin);
         assert_eq!(outcome, (json!(result), Some(stored)), "{client} {later_s} {origin}");
     }
 }
@@ -440,8 +441,8 @@ fn an_update_of_the_partner_replaces_a_lease_of_the_future() {
     let partner = json!("ha-partner");
     let ahead_s = |s: u64| common::WALL_US / 1_000_000 + s - 1_700_000_000;
     for (later_s, stored) in [(ahead_s(60), ahead_s(60)), (ahead_s(61), ahead_s(0))] {
-        update_by_partner(&mut server, (1, later_s), &NONE);
-        let outcome = update_by_partner(&mut server, (1, ahead_s(0)), &partner);
+        update_by_partner(&mut server, 1, later_s, &NONE);
+        let outcome = update_by_partner(&mut server, 1, ahead_s(0), &partner);
         assert_eq!(outcome.1, Some(stored));
     }
 }
@@ -456,14 +457,14 @@ fn a_late_update_of_the_partner_changes_nothing() {
 fn a_late_deletion_by_the_partner_changes_nothing() {
     let mut server = Fake::<V4>::with_subnets();
     let partner = json!("ha-partner");
-    update_by_partner(&mut server, (1, 5), &partner);
+    update_by_partner(&mut server, 1, 5, &partner);
     let delete = |later_s: u64, origin: &Value| {
         json!({ "ip-address": "192.0.2.11", "expire": 1_700_000_100 + later_s, "valid-lft": 100,
             "origin": origin })
     };
     assert_eq!(server.call("lease4-del", delete(4, &partner))["result"], 3);
     assert_eq!(server.call("lease4-del", delete(5, &partner))["result"], 0);
-    update_by_partner(&mut server, (1, 5), &partner);
+    update_by_partner(&mut server, 1, 5, &partner);
     assert_eq!(server.call("lease4-del", delete(4, &NONE))["result"], 0);
 }
 
@@ -472,7 +473,7 @@ fn a_late_deletion_by_the_partner_changes_nothing() {
 fn late_changes_of_the_partner_do_not_keep_others_back() {
     let mut server = Fake::<V6>::with_subnets();
     let partner = json!("ha-partner");
-    update_by_partner(&mut server, (1, 5), &partner);
+    update_by_partner(&mut server, 1, 5, &partner);
     let lease = |last: u8, client: u8, later_s: u64| {
         json!({ "ip-address": format!("2001:db8::{last}"), "duid": format!("01:02:{client:02x}"),
             "iaid": 11, "valid-lft": 100, "expire": 1_700_000_100 + later_s })

@@ -30,8 +30,8 @@ pub enum UpdateVerdict {
 /// Beginning of the text with which a partner of this make refuses an update because another client
 /// has had the address since.
 pub const LATER_LEASE: &str = "LaterLease";
-/// Argument of an update whose sender understands [`LATER_LEASE`]. Kea ignores it, and does not send
-/// it: for Kea that answer is a conflict, and ten of them end the relationship.
+/// Argument of an update whose sender understands [`LATER_LEASE`]. Kea ignores it, and does not
+/// send it: for Kea that answer is a conflict, and ten of them end the relationship.
 pub const HEARS_LATER_LEASE: &str = "hears-later-lease";
 
 /// Returns the lease, as commands show it, in the form of an update: with the time of its end

@@ -195,8 +195,8 @@ impl WorldServer {
         count as u64
     }
 
-    /// Stores the lease of an update as the daemon does at `now`: a later one stays, unless its time
-    /// is that of a wrong clock. Returns false if the later one is of another client.
+    /// Stores the lease of an update as the daemon does at `now`: a later one stays, unless its
+    /// time is that of a wrong clock. Returns false if the later one is of another client.
     pub(crate) fn take_update(&mut self, Update { address, lease }: Update, now: Now) -> bool {
         let newest_s = now.wall_s() + SKEW_MAX_S;
         match self.leases.get(&address) {

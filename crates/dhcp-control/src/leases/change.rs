@@ -117,8 +117,8 @@ impl ChangeSender {
 /// Difference of the clocks of two servers beyond which they do not cooperate, in seconds.
 const SKEW_MAX_S: u64 = 60;
 
-/// Returns the latest time of a lease's transaction that a clock of the pair may have shown. A later
-/// one comes from a clock that was wrong, and says nothing about the order of transactions.
+/// Returns the latest time of a lease's transaction that a clock of the pair may have shown. A
+/// later one comes from a clock that was wrong, and says nothing about the order of transactions.
 pub(super) fn newest_s<F: CommandFamily>(backend: &dyn CommandBackend<Family = F>) -> u64 {
     backend.now().wall_s().saturating_add(SKEW_MAX_S)
 }
@@ -176,8 +176,8 @@ pub(super) fn put<F: CommandFamily>(
 }
 
 /// Returns the answer to a partner whose lease is older than the one of this server. Kea takes the
-/// code of an empty result for success. If `is_refusal`, the partner must not acknowledge the lease,
-/// because another client has the address.
+/// code of an empty result for success. If `is_refusal`, the partner must not acknowledge the
+/// lease, because another client has the address.
 fn outdated(ip: &str, is_refusal: bool) -> CommandAnswer {
     if is_refusal {
         CommandAnswer::conflict(format!(
@@ -241,8 +241,8 @@ pub(super) fn delete<F: CommandFamily>(
     }
 }
 
-/// Returns true if `sender` is the partner and `fields` describe an earlier lease than `stored`, the
-/// lease that it deletes, whose time is plausible up to `newest_s`.
+/// Returns true if `sender` is the partner and `fields` describe an earlier lease than `stored`,
+/// the lease that it deletes, whose time is plausible up to `newest_s`.
 pub(super) fn is_late_deletion<F: CommandFamily>(
     fields: &ArgumentFields<'_>,
     sender: ChangeSender,

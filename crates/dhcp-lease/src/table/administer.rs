@@ -128,8 +128,8 @@ impl<F: TableFamily> Locked<'_, F> {
         if slot.version == 0 { None } else { slot.shown_state() }
     }
 
-    /// Returns true if the slot has a lease with a later transaction than `lease`, and that lease is
-    /// in use or has the same client.
+    /// Returns true if the slot has a lease with a later transaction than `lease`, and that lease
+    /// is in use or has the same client.
     fn has_later(&self, slot_number: u32, lease: &Lease<F>) -> bool {
         let Some(state) = self.shown_state(slot_number) else { return false };
         let slot = self.find(slot_number).map(|id| self.slot(id));
