@@ -217,6 +217,7 @@ fn survives(suite: &str, mode: PairMode, makes: [ServerMake; 2]) {
         counts.leases_found
     );
     assert!(counts.acknowledged > counts.faults * 20, "{counts:?}");
+    assert!(counts.leases_found > 0, "{counts:?}");
 }
 
 const GODWIT: [ServerMake; 2] = [ServerMake::Godwit; 2];
