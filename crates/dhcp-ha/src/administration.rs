@@ -5,6 +5,7 @@ use base::Now;
 use serde_json::{Value, json};
 
 use crate::clock::http_date;
+use crate::partner::{MAY_HAVE_MORE, UNSENT_SINCE};
 use crate::relationship::Relationship;
 use crate::request::HaRequest;
 use crate::state::HaState;
@@ -122,7 +123,11 @@ impl Relationship {
             "scopes": self.scopes(),
             "state": self.state.name(),
             "unsent-update-count": self.unsent_updates,
+            UNSENT_SINCE: self.started.wall_us,
         });
+        if self.config.synchronizes_leases && !self.has_compared_leases {
+            arguments[MAY_HAVE_MORE] = json!(true);
+        }
         if self.may_heal() {
             arguments["may-heal"] = json!(true);
         }

@@ -18,6 +18,9 @@ pub enum PartnerCommand {
     Disable(Option<u64>),
     /// `lease4-get-page` or `lease6-get-page`: the leases after this address, or the first ones.
     Page(Option<String>),
+    /// Updates of the leases that a copy has found the partner to lack. The driver has them, and
+    /// sends them as it sends [`Self::DelayedUpdates`].
+    ReturnedLeases,
     /// `ha-sync-complete-notify`: this server has all leases.
     SyncComplete,
     /// `dhcp-enable`: the partner answers clients again.
@@ -38,7 +41,7 @@ pub enum PartnerCommand {
 
 impl PartnerCommand {
     /// Returns the body of the command for the daemon `service` (`dhcp4`, `dhcp6`); null for
-    /// updates that have waited.
+    /// updates of leases.
     #[must_use]
     pub fn body(&self, config: &HaRelationship, service: &str) -> Value {
         let name = &config.own.name;
@@ -62,7 +65,7 @@ impl PartnerCommand {
                 ("ha-sync-complete-notify".to_owned(), arguments)
             }
             Self::Reset => ("ha-reset".to_owned(), json!({ "server-name": name })),
-            Self::DelayedUpdates => return Value::Null,
+            Self::DelayedUpdates | Self::ReturnedLeases => return Value::Null,
             Self::Enable => {
                 let arguments = json!({ "origin": "ha-partner", "origin-id": PARTNER_ORIGIN });
                 ("dhcp-enable".to_owned(), arguments)

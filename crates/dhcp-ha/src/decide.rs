@@ -1,9 +1,11 @@
-//! Rules by which a server changes its state: Kea's, but for five. A command of the partner is a
+//! Rules by which a server changes its state: Kea's, but for six. A command of the partner is a
 //! sign of life: the server asks for the partner's state before it decides. The first heartbeat is
-//! due at once, not after a whole `heartbeat-delay`. And a server in partner-down copies the leases
-//! of a partner that has served alone, too; Kea misses that if the partner was heard before it got
-//! ready. A server that is terminated because of the clocks starts anew when they agree again, and
-//! `take-over-delay` limits the time for which a server waits for clients without an answer.
+//! due at once, not after a whole `heartbeat-delay`. A server in partner-down copies the leases of
+//! a partner that has served alone, too; Kea misses that if the partner was heard before it got
+//! ready. A server in normal operation also copies leases of a partner that it does not know,
+//! since the partner may have started again between two heartbeats. A server that is terminated
+//! because of the clocks starts anew when they agree again, and `take-over-delay` limits the time
+//! for which a server waits for clients without an answer.
 
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
@@ -105,8 +107,8 @@ impl Relationship {
         (!is_valid).then(|| format!("the partner is in {partner}, but `mode` is `{mode}` here"))
     }
 
-    /// Returns true if the partner has leases that this server has not copied, but would.
-    const fn lacks_leases(&self) -> bool {
+    /// Returns true if the partner may have leases that this server has not copied, but would.
+    fn lacks_leases(&self) -> bool {
         self.config.synchronizes_leases && self.partner.has_uncopied_leases()
     }
 
@@ -233,6 +235,12 @@ impl Relationship {
             None => self.down(now),
             Some(HaState::PartnerDown) => {
                 enter(HaState::Waiting, "the partner has taken this server for failed")
+            }
+            // The partner has started again or come back while this server did not miss it.
+            Some(HaState::HotStandby | HaState::LoadBalancing | HaState::Ready)
+                if self.lacks_leases() =>
+            {
+                enter(HaState::Waiting, "the partner has leases that this server does not know")
             }
             other => self.maintenance_or_end(other),
         }

@@ -28,9 +28,10 @@ mod update;
 pub use administration::{HaAnswer, HaExecution, MAINTENANCE_NOT_ALLOWED};
 pub use command::{CommandResult, PartnerCommand};
 pub use metrics::HaMetrics;
-pub use partner::PartnerView;
+pub use partner::{PartnerView, UnsentCount};
 pub use relationship::{Relationship, StateChange};
 pub use state::HaState;
+pub use synchronization::RETURNED_MAX;
 pub use unacked::PartnerQuery;
 pub use update::{
     HEARS_LATER_LEASE, LATER_LEASE, UpdateVerdict, bulk_apply, bulk_verdicts, lease_command,

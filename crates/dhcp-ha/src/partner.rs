@@ -7,6 +7,23 @@ use crate::clock::unix_s_of;
 use crate::command::CommandResult;
 use crate::state::HaState;
 
+/// Member of a heartbeat's answer: the time from which on `unsent-update-count` counts. Kea ignores
+/// it.
+pub(crate) const UNSENT_SINCE: &str = "unsent-since";
+/// Member of a heartbeat's answer: true until the server has copied its partner's leases, by which
+/// it learns which of its own the partner lacks. Kea ignores it.
+pub(crate) const MAY_HAVE_MORE: &str = "may-have-more";
+
+/// Number of updates that a server could not send to its partner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnsentCount {
+    /// Start of the server, from which on it counts, in microseconds since 1970; `None` for a
+    /// partner of another make, whose number does not show it.
+    pub since_us: Option<u64>,
+    /// Number of updates.
+    pub updates: u64,
+}
+
 /// State of the partner as the last heartbeats report it.
 #[derive(Clone, Debug, Default)]
 pub struct PartnerView {
@@ -23,10 +40,14 @@ pub struct PartnerView {
     pub partner_wall_s: u64,
     /// Partner's clock minus this server's, in seconds; `None` after a failure.
     pub skew_s: Option<i64>,
-    /// Number of updates that the partner could not send to this server.
-    pub unsent_updates: u64,
-    /// Number of such updates whose leases this server has copied since.
-    pub copied_updates: u64,
+    /// Updates that the partner could not send to this server.
+    pub unsent: UnsentCount,
+    /// True if the partner may have leases from before its start that this server lacks and that
+    /// its number does not contain. Only Godwit's heartbeats say so.
+    pub may_have_more: bool,
+    /// Value of `unsent` that the last copy of the partner's leases covers; `None` before the first
+    /// copy since the start of this server.
+    pub copied: Option<UnsentCount>,
     /// True if the partner is terminated and starts anew when the clocks agree. Only Godwit's
     /// heartbeats say so.
     pub may_heal: bool,
@@ -58,10 +79,12 @@ impl PartnerView {
         let date = text("date-time").ok_or("the heartbeat has no `date-time`")?;
         let wall_s =
             unix_s_of(date).ok_or_else(|| format!("the heartbeat has the bad time `{date}`"))?;
-        let unsent = match answer.arguments.get("unsent-update-count") {
+        let updates = match answer.arguments.get("unsent-update-count") {
             None => 0,
             Some(count) => count.as_u64().ok_or("`unsent-update-count` is not an integer")?,
         };
+        let since_us = answer.arguments.get(UNSENT_SINCE).and_then(Value::as_u64);
+        let unsent = UnsentCount { since_us, updates };
         let scopes = answer.arguments.get("scopes").and_then(Value::as_array);
         let scopes = scopes.into_iter().flatten().filter_map(Value::as_str);
         self.scopes = scopes.map(str::to_owned).collect();
@@ -69,19 +92,30 @@ impl PartnerView {
         self.heard = Some(now);
         self.partner_wall_s = wall_s;
         self.skew_s = Some(wall_s.cast_signed() - now.wall_s().cast_signed());
-        self.may_heal = answer.arguments.get("may-heal").and_then(Value::as_bool) == Some(true);
-        self.unsent_updates = unsent;
-        if unsent < self.copied_updates {
+        let is_set =
+            |key: &str| answer.arguments.get(key).and_then(Value::as_bool) == Some(true);
+        self.may_heal = is_set("may-heal");
+        self.may_have_more = is_set(MAY_HAVE_MORE);
+        self.unsent = unsent;
+        if let Some(copied) = &mut self.copied
+            && copied.since_us == since_us
+            && updates < copied.updates
+        {
             // The partner has started again, and counts from 0.
-            self.copied_updates = 0;
+            copied.updates = 0;
         }
         self.failure.clear();
         Ok(())
     }
 
-    /// Returns true if the partner has leases that this server has not copied.
-    pub(crate) const fn has_uncopied_leases(&self) -> bool {
-        self.unsent_updates != self.copied_updates
+    /// Returns true if the partner may have leases that this server has not copied.
+    pub(crate) fn has_uncopied_leases(&self) -> bool {
+        if self.copied == Some(self.unsent) {
+            return false;
+        }
+        // A partner of another make does not say which of its leases from before its start this
+        // server lacks.
+        self.unsent.since_us.is_none() || self.may_have_more || self.unsent.updates > 0
     }
 
     /// Records that the partner could not be reached.

@@ -66,6 +66,9 @@ pub struct Relationship {
     pub(crate) is_held_for_partner: bool,
     /// Number of updates that were not sent because of the state.
     pub(crate) unsent_updates: u64,
+    /// True once the server has copied the partner's leases, and so has learned which of its own
+    /// leases from before its start the partner lacks.
+    pub(crate) has_compared_leases: bool,
     /// Updates that wait in the state communication-recovery.
     pub(crate) delayed: DelayedUpdateCount,
     pub(crate) unacked: UnackedClients,
@@ -114,6 +117,7 @@ impl Relationship {
             must_ask_partner: has_partner,
             is_held_for_partner: false,
             unsent_updates: 0,
+            has_compared_leases: false,
             delayed: DelayedUpdateCount::default(),
             unacked: UnackedClients::default(),
             rejected: BTreeMap::new(),
@@ -201,10 +205,16 @@ impl Relationship {
         match self.awaited.take() {
             None => Vec::new(),
             Some(PartnerCommand::Heartbeat) => {
-                if let Some(synchronization) = &mut self.synchronization {
-                    synchronization.receive_count(self.partner.record_heartbeat(now, answer));
-                } else {
-                    self.receive_heartbeat(now, answer);
+                // A copy may have begun while an earlier heartbeat was under way.
+                match self.synchronization.as_mut().filter(|copy| copy.is_counting()) {
+                    Some(copy) => copy.receive_count(self.partner.record_heartbeat(now, answer)),
+                    None => self.receive_heartbeat(now, answer),
+                }
+                Vec::new()
+            }
+            Some(PartnerCommand::ReturnedLeases) => {
+                if let Some(copy) = &mut self.synchronization {
+                    copy.receive_return(answer);
                 }
                 Vec::new()
             }
@@ -254,6 +264,7 @@ impl Relationship {
 
     /// Takes the answer to a step of the synchronization.
     fn receive_step(&mut self, now: Now, answer: Result<CommandResult, String>) -> Vec<Value> {
+        let is_compared = self.compares_leases();
         let Some(synchronization) = &mut self.synchronization else { return Vec::new() };
         let page_leases = self.config.limits.page_leases as usize;
         let is_requested = synchronization.is_requested;
@@ -270,7 +281,8 @@ impl Relationship {
                 self.heartbeat_due_ns = now.mono_ns;
                 if is_of_partner {
                     // The partner did not serve meanwhile, so its number has not changed.
-                    self.partner.copied_updates = self.partner.unsent_updates;
+                    self.partner.copied = Some(self.partner.unsent);
+                    self.has_compared_leases |= is_compared;
                 }
                 if self.state == HaState::Syncing && !self.is_paused() {
                     let reason = format!("the server has received {count} leases of its partner");

@@ -4,7 +4,11 @@
 use serde_json::Value;
 
 use crate::command::{CommandResult, PartnerCommand};
+use crate::relationship::Relationship;
 
+/// Maximum number of leases that a partner that lacks them gets at the end of a copy. If it lacks
+/// more, it copies all of them.
+pub const RETURNED_MAX: u64 = 10_000;
 /// Result code of a partner that does not know a command.
 const UNKNOWN_COMMAND: i64 = 2;
 /// Result code of a page without leases.
@@ -17,6 +21,7 @@ enum SyncStep {
     /// Asks for the number of updates that the partner has not sent, which the copy covers.
     Count,
     Page,
+    /// Ends the copy, after the partner has got the leases that it lacks.
     Notify,
     /// Enables the partner's service: after a failure, or for a partner that does not know the
     /// notice.
@@ -51,6 +56,10 @@ pub(crate) struct Synchronization {
     has_begun: bool,
     /// Period of the silence of the partner, in seconds; `None` for that of the configuration.
     period_s: Option<u64>,
+    /// True once the last page has been received.
+    has_all_pages: bool,
+    /// Number of own leases that the partner is to get, since it lacks them.
+    leases_to_return: u64,
 }
 
 impl Synchronization {
@@ -78,6 +87,7 @@ impl Synchronization {
             SyncStep::Disable => PartnerCommand::Disable(self.period_s),
             SyncStep::Count => PartnerCommand::Heartbeat,
             SyncStep::Page => PartnerCommand::Page(self.last_address.clone()),
+            SyncStep::Notify if self.leases_to_return > 0 => PartnerCommand::ReturnedLeases,
             SyncStep::Notify => PartnerCommand::SyncComplete,
             SyncStep::Enable => PartnerCommand::Enable,
         }
@@ -96,6 +106,7 @@ impl Synchronization {
     ) -> (Vec<Value>, SyncOutcome) {
         match self.step {
             SyncStep::Disable => match answer.and_then(|answer| answer.with_code(&[0])) {
+                Ok(_) if self.has_all_pages => self.step = SyncStep::Notify,
                 Ok(_) if self.is_counted => self.step = SyncStep::Page,
                 Ok(_) => self.step = SyncStep::Count,
                 Err(reason) => return (Vec::new(), SyncOutcome::Failed(reason)),
@@ -121,6 +132,29 @@ impl Synchronization {
             }
         }
         (Vec::new(), SyncOutcome::Continues)
+    }
+
+    /// Returns true if the next answer is that of the heartbeat with the number of updates.
+    pub(crate) fn is_counting(&self) -> bool {
+        self.step == SyncStep::Count
+    }
+
+    /// Records that the partner is to get `leases` more of this server's leases before the copy
+    /// ends.
+    pub(crate) fn record_leases_to_return(&mut self, leases: u64) {
+        self.leases_to_return = leases;
+        if self.has_all_pages && leases > 0 && self.failure.is_none() {
+            // The partner's silence is renewed before they are sent.
+            self.step = SyncStep::Disable;
+        }
+    }
+
+    /// Takes the outcome of [`PartnerCommand::ReturnedLeases`]. The driver has recorded before how
+    /// many still wait.
+    pub(crate) fn receive_return(&mut self, answer: Result<CommandResult, String>) {
+        if let Err(reason) = answer.and_then(|answer| answer.with_code(&[0])) {
+            self.fail(reason);
+        }
     }
 
     /// Takes the outcome of the heartbeat with the number of updates.
@@ -162,6 +196,7 @@ impl Synchronization {
         let address = leases.last().and_then(|lease| lease.get("ip-address"));
         let address = address.and_then(Value::as_str).map(str::to_owned);
         if leases.len() < page_leases {
+            self.has_all_pages = true;
             self.step = SyncStep::Notify;
         } else if address.is_none() || address == self.last_address {
             self.fail("the page does not end with a further address".to_owned());
@@ -171,5 +206,36 @@ impl Synchronization {
         }
         self.leases += leases.len() as u64;
         leases
+    }
+}
+
+impl Relationship {
+    /// Records at the end of the pages of a copy that the partner lacks `leases` of this server's.
+    /// Returns true if the driver is to send them with [`PartnerCommand::ReturnedLeases`].
+    pub fn record_missing_leases(&mut self, leases: u64) -> bool {
+        let is_compared = self.compares_leases();
+        let Some(copy) = self.synchronization.as_mut().filter(|_| is_compared) else {
+            return false;
+        };
+        if leases > RETURNED_MAX || !self.config.sends_lease_updates {
+            self.unsent_updates += leases;
+            return false;
+        }
+        copy.record_leases_to_return(leases);
+        true
+    }
+
+    /// Records that `leases` are still to be sent with [`PartnerCommand::ReturnedLeases`].
+    pub fn record_leases_to_return(&mut self, leases: u64) {
+        if let Some(copy) = &mut self.synchronization {
+            copy.record_leases_to_return(leases);
+        }
+    }
+
+    /// Returns true if the copy that is under way shows which leases the partner lacks. While the
+    /// server serves clients, updates of them may be on their way.
+    pub(crate) fn compares_leases(&self) -> bool {
+        let is_requested = self.synchronization.as_ref().is_some_and(|copy| copy.is_requested);
+        !is_requested || !self.state.serves()
     }
 }

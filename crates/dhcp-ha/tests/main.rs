@@ -1,6 +1,7 @@
 //! Integration tests of `dhcp-ha`, one program: a module for each subject.
 
 mod backups;
+mod copies;
 mod recovery;
 mod requests;
 mod states;

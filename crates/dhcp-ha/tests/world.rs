@@ -52,6 +52,8 @@ pub(crate) struct PairWorld {
     pub(crate) acknowledgements: u64,
     /// Number of updates that may wait for a partner (`delayed-updates-limit`).
     delayed_updates: u32,
+    /// Number of leases at most that a server sends to a partner that lacks them.
+    returned_max: usize,
 }
 
 /// Returns the configuration of server number `own`.
@@ -121,6 +123,7 @@ impl PairWorld {
             doubles: Vec::new(),
             acknowledgements: 0,
             delayed_updates: 0,
+            returned_max: [0, 3, 1_000][seed as usize % 3],
         };
         (0..servers_in(mode)).for_each(|server| world.start(server));
         world
@@ -227,23 +230,25 @@ impl PairWorld {
             return;
         };
         let is_page = answer.is_ok();
+        let one = &mut self.servers[server];
+        let Some(relationship) = &mut one.relationship else { return };
         if is_page && request.content == PartnerCommand::DelayedUpdates {
-            self.servers[server].delayed.clear();
-            if let Some(relationship) = &mut self.servers[server].relationship {
-                relationship.record_delayed_updates(0, 0);
-            }
+            one.delayed.clear();
+            relationship.record_delayed_updates(0, 0);
         }
-        let Some(relationship) = &mut self.servers[server].relationship else { return };
+        if is_page && request.content == PartnerCommand::ReturnedLeases {
+            one.returned.clear();
+            relationship.record_leases_to_return(0);
+        }
         let leases = relationship.receive(now, answer);
         let PartnerCommand::Page(after) = request.content else { return };
         let is_of_partner =
             relationship.config().partner().is_some_and(|peer| number_of(&peer.name) == target);
         if is_page {
-            let own = self.servers[server].store_page(after.as_deref(), &leases, server == 0);
-            if let Some(relationship) = &mut self.servers[server].relationship
-                && is_of_partner
-            {
-                relationship.count_unsent(own);
+            let missing = one.store_page(after.as_deref(), &leases, server == 0);
+            if is_of_partner {
+                let is_last = leases.len() < PAGE_LEASES;
+                one.keep_missing(after.as_deref(), missing, is_last, self.returned_max);
             }
         }
     }
@@ -273,11 +278,13 @@ impl PairWorld {
                 for (address, lease) in self.servers[sender].delayed.clone() {
                     self.servers[server].take_update(Update { address, lease }, now);
                 }
-                return CommandResult {
-                    code: 0,
-                    text: String::new(),
-                    arguments: serde_json::Map::new(),
-                };
+                (0, json!({}))
+            }
+            PartnerCommand::ReturnedLeases => {
+                for update in self.servers[sender].returned.clone() {
+                    self.servers[server].take_update(update, now);
+                }
+                (0, json!({}))
             }
             PartnerCommand::Heartbeat
             | PartnerCommand::Reset

@@ -94,6 +94,8 @@ pub(crate) struct WorldServer {
     pub(crate) lanes: Vec<UpdateLane>,
     /// Updates that wait for the partner in the state communication-recovery.
     pub(crate) delayed: BTreeMap<u32, WorldLease>,
+    /// Leases that a copy has found the partner to lack.
+    pub(crate) returned: Vec<Update>,
     /// Step until which another server has disabled the service.
     pub(crate) disabled_until: u64,
     /// Time by which the server's clock is ahead, in seconds.
@@ -171,13 +173,13 @@ impl WorldServer {
         leases.map(|(address, lease)| to_json(*address, *lease)).collect()
     }
 
-    /// Stores a page of another server, and returns the number of own leases that it lacks.
+    /// Stores a page of another server, and returns the own leases that it lacks.
     pub(crate) fn store_page(
         &mut self,
         after: Option<&str>,
         page: &[Value],
         is_primary: bool,
-    ) -> u64 {
+    ) -> Vec<Update> {
         let first = first_after(after);
         let end = page.last().filter(|_| page.len() == PAGE_LEASES);
         let end = end.map_or(u32::MAX, address_of);
@@ -190,9 +192,34 @@ impl WorldServer {
             let is_other = other["client"] != own.client || other["cltt"] != own.cltt_s;
             is_other && ranks[0] > ranks[1]
         };
-        let count = self.leases.range(first..=end).filter(lacks).count();
+        let lacking = self.leases.range(first..=end).filter(lacks);
+        let lacking = lacking.map(|(address, lease)| Update { address: *address, lease: *lease });
+        let lacking = lacking.collect();
         page.iter().for_each(|lease| self.store_if_newer(lease, is_primary));
-        count as u64
+        lacking
+    }
+
+    /// Keeps the leases that the partner lacks according to the page after `after`, and records
+    /// them after the last page: at most `limit` go to the partner, more make it copy.
+    pub(crate) fn keep_missing(
+        &mut self,
+        after: Option<&str>,
+        missing: Vec<Update>,
+        is_last: bool,
+        limit: usize,
+    ) {
+        if after.is_none() {
+            self.returned.clear();
+        }
+        self.returned.extend(missing);
+        let Some(relationship) = self.relationship.as_mut().filter(|_| is_last) else { return };
+        let leases = self.returned.len() as u64;
+        if self.returned.len() > limit {
+            relationship.count_unsent(leases);
+            self.returned.clear();
+        } else if !relationship.record_missing_leases(leases) {
+            self.returned.clear();
+        }
     }
 
     /// Stores the lease of an update as the daemon does at `now`: a later one stays, unless its

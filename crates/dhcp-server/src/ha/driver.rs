@@ -8,6 +8,7 @@ use dhcp_ha::{CommandResult, PartnerCommand};
 use netio::Clock;
 
 use super::delayed::send_delayed;
+use super::returned::{ReturnedLeases, send_returned};
 use super::store::{PartnerLeaseStore, PartnerPage};
 use super::{LOGGER, PairState, request_to, to_partner_query};
 use crate::http_client::{CommandFailure, send_command_unless};
@@ -16,6 +17,7 @@ use crate::service::DaemonFamily;
 /// Maintains the relationship until the server ends.
 pub(super) fn maintain<P: DaemonFamily>(state: &PairState, mut store: PartnerLeaseStore<P>) {
     let mut last_cause = None;
+    let mut returned = ReturnedLeases::default();
     let page_leases = state.relationship().config().limits.page_leases as usize;
     while !state.is_ending() {
         let now = Clock::now();
@@ -34,6 +36,7 @@ pub(super) fn maintain<P: DaemonFamily>(state: &PairState, mut store: PartnerLea
         };
         let answer = match command {
             PartnerCommand::DelayedUpdates => send_delayed::<P>(state, &server),
+            PartnerCommand::ReturnedLeases => send_returned::<P>(state, &mut returned, &server),
             _ => send(state, &command, &server),
         };
         let is_partner = state.relationship().config().partner() == Some(&server);
@@ -46,9 +49,12 @@ pub(super) fn maintain<P: DaemonFamily>(state: &PairState, mut store: PartnerLea
             && is_page
         {
             let page = PartnerPage { after, is_last: leases.len() < page_leases, leases };
-            let unknown = store.store_page(&page, &state.subnets());
-            if is_partner {
-                state.with(|relationship| relationship.count_unsent(unknown));
+            if page.after.is_none() {
+                returned = ReturnedLeases::new(state.is_partner_old());
+            }
+            store.store_page(&page, &state.subnets(), &mut returned);
+            if is_partner && page.is_last {
+                state.with(|relationship| returned.record(relationship));
             }
         }
     }

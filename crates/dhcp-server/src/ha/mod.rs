@@ -11,6 +11,7 @@
 mod connections;
 mod delayed;
 mod driver;
+mod returned;
 mod sender;
 mod store;
 mod updates;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use dhcp_config::{HaPeer, HaRelationship};
-use dhcp_control::IpVersion;
+use dhcp_control::{CommandFamily, IpVersion};
 use dhcp_ha::{UpdateVerdict, bulk_apply, bulk_verdicts, lease_command, lease_verdict};
+use dhcp_lease::{Lease, LeaseState};
 use serde_json::Value;
 
 use super::connections::PartnerConnections;
@@ -28,6 +29,22 @@ pub(super) struct PendingUpdate {
 }
 
 impl PendingUpdate {
+    /// Creates the update of a lease, on which no reply depends yet. A lease that has ended is
+    /// deleted, as is one that its client has released if `is_old`: Kea before 2.7 refuses the
+    /// state of released leases.
+    pub(super) fn of_lease<P: DaemonFamily>(lease: &Lease<P>, is_old: bool) -> Self {
+        let (octets, len) = P::octets_of(lease.address);
+        let is_released = lease.state == LeaseState::Released;
+        Self {
+            address: <P as CommandFamily>::ip(lease.address).to_string(),
+            lease: P::to_json(lease),
+            is_deletion: lease.state.is_past() && (is_old || !is_released),
+            is_released,
+            epochs: Vec::new(),
+            octets: octets[..len].to_vec(),
+        }
+    }
+
     /// Returns true if the update reports a released lease that the server keeps.
     pub(super) const fn is_release(&self) -> bool {
         self.is_released && !self.is_deletion

@@ -6,11 +6,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use dhcp_control::{CommandFamily, LeaseAdministration, PutFailure, SubnetFacts, lease_of_partner};
-use dhcp_lease::{Lease, PutMode};
+use dhcp_lease::{Family, Lease, LeaseState, PutMode};
 use netio::Clock;
 use serde_json::Value;
 
 use super::LOGGER;
+use super::returned::ReturnedLeases;
 use crate::service::{DaemonFamily, SubnetSummary};
 use crate::supervisor::Administration;
 
@@ -40,19 +41,23 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
     }
 
     /// Stores the leases of a page that are newer than those of this server, and waits until they
-    /// are durable. A lease that cannot be stored is logged and left out, as in Kea. Returns the
-    /// number of own leases in the range of the page that the partner lacks.
-    pub(super) fn store_page(&mut self, page: &PartnerPage, subnets: &Arc<[SubnetSummary]>) -> u64 {
+    /// are durable. A lease that cannot be stored is logged and left out, as in Kea. Adds the own
+    /// leases in the range of the page that the partner lacks to `returned`.
+    pub(super) fn store_page(
+        &mut self,
+        page: &PartnerPage,
+        subnets: &Arc<[SubnetSummary]>,
+        returned: &mut ReturnedLeases,
+    ) {
         let mut partners = BTreeMap::<P::Ip, Vec<Lease<P>>>::new();
         let (mut stored, mut failed) = (0_usize, 0_usize);
         for lease in &page.leases {
             let read = lease_of_partner::<P>(lease, &subnet_of(subnets), Clock::now().wall_s());
-            match read.and_then(|read| Ok((self.store(&read)?, read))) {
-                Ok((is_newer, read)) => {
-                    stored += usize::from(is_newer);
-                    let address = <P as CommandFamily>::ip(read.address);
-                    partners.entry(address).or_default().push(read);
-                }
+            if let Some(ip) = lease["ip-address"].as_str().and_then(|text| text.parse().ok()) {
+                partners.entry(ip).or_default().extend(read.clone().ok());
+            }
+            match read.and_then(|read| self.store(&read)) {
+                Ok(is_newer) => stored += usize::from(is_newer),
                 Err(reason) => {
                     failed += 1;
                     tracing::warn!(
@@ -69,53 +74,71 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
                 target: LOGGER, id = "HA_LEASES_SYNC_FAILED", "leases of the partner: {reason}"
             );
         }
-        let unknown = self.count_unknown(page, &partners);
+        let missing = self.add_missing(page, &partners, returned);
         tracing::info!(
             target: LOGGER,
             id = "HA_LEASES_SYNC_LEASE_PAGE_RECEIVED",
             "received {} leases of the partner: {stored} are newer, {failed} cannot be stored; the \
-             partner lacks {unknown} of this server's",
+             partner lacks {missing} of this server's",
             page.leases.len()
         );
-        unknown
     }
 
-    /// Returns the number of own leases in the range of `page` that are not among `partners`, the
-    /// partner's leases of that range, or are newer there.
-    fn count_unknown(&self, page: &PartnerPage, partners: &BTreeMap<P::Ip, Vec<Lease<P>>>) -> u64 {
+    /// Adds those own leases in the range of `page` to `returned` that are not among `partners`,
+    /// the partner's leases of that range, or are newer than there, and returns their number. A
+    /// lease that has ended is among them if its client has released it and still has it at the
+    /// partner. No lease is known of an address with an empty list.
+    fn add_missing(
+        &self,
+        page: &PartnerPage,
+        partners: &BTreeMap<P::Ip, Vec<Lease<P>>>,
+        returned: &mut ReturnedLeases,
+    ) -> u64 {
         let address = |text: &str| text.parse::<P::Ip>().ok();
         let last = page.leases.last().and_then(|lease| lease["ip-address"].as_str());
         let end = last.filter(|_| !page.is_last).and_then(address);
         let mut after = page.after.as_deref().and_then(address);
         let now_s = Clock::now().wall_s();
-        let mut unknown = 0;
+        let mut missing = 0;
         loop {
             let own = self.leases.page(after, OWN_AT_ONCE);
+            let is_full = own.len() == OWN_AT_ONCE;
+            after = own.last().map(|last| <P as CommandFamily>::ip(last.address));
             for lease in &own {
                 let ip = <P as CommandFamily>::ip(lease.address);
                 if end.is_some_and(|end| ip > end) {
-                    return unknown;
+                    return missing;
                 }
-                let ends_s = lease.cltt_s.saturating_add(lease.valid_lifetime_s.into());
-                let is_running = !lease.state.is_past() && ends_s > now_s;
-                let others = partners.get(&ip).into_iter().flatten();
-                let is_known = others.into_iter().any(|other| {
-                    other.address == lease.address && !self.is_preferred(lease, other)
-                });
-                unknown += u64::from(is_running && !is_known);
+                let others = partners.get(&ip);
+                let mut same = others.into_iter().flatten();
+                let is_missing = match same.find(|other| other.address == lease.address) {
+                    None if others.is_some_and(Vec::is_empty) => false,
+                    None => is_running(lease, now_s),
+                    Some(other) => {
+                        let is_of_interest = is_running(lease, now_s)
+                            || (lease.state == LeaseState::Released && is_running(other, now_s));
+                        is_of_interest && self.is_preferred(lease, other)
+                    }
+                };
+                if is_missing {
+                    missing += 1;
+                    returned.add(lease);
+                }
             }
-            match own.last() {
-                Some(last) if own.len() == OWN_AT_ONCE => {
-                    after = Some(<P as CommandFamily>::ip(last.address));
-                }
-                _ => return unknown,
+            if !is_full {
+                return missing;
             }
         }
     }
 
-    /// Returns true if `own` stays although the partner has `other`.
+    /// Returns true if `own` stays although the partner has `other`: the later one, but a lease that
+    /// has ended never displaces that of another client, as [`PutMode::UnlessLater`] has it.
     fn is_preferred(&self, own: &Lease<P>, other: &Lease<P>) -> bool {
-        let is_other = own.client != other.client || own.cltt_s != other.cltt_s;
+        let is_same_client = own.client == other.client;
+        if !is_same_client && own.state.is_past() != other.state.is_past() {
+            return other.state.is_past();
+        }
+        let is_other = !is_same_client || own.cltt_s != other.cltt_s;
         is_other && (own.cltt_s, self.is_primary) > (other.cltt_s, !self.is_primary)
     }
 
@@ -125,15 +148,23 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
         if own.is_some_and(|own| own == *lease || self.is_preferred(&own, lease)) {
             return Ok(false);
         }
-        let put = self.leases.put(lease.clone(), PutMode::Force);
-        put.map(|()| true).map_err(|failure| match failure {
-            PutFailure::Busy => "a client is changing the lease".to_owned(),
-            PutFailure::Failed(why) => why,
-            PutFailure::Exists | PutFailure::Missing | PutFailure::Later => {
-                "another change was faster".to_owned()
+        match self.leases.put(lease.clone(), PutMode::UnlessLater) {
+            Ok(()) => Ok(true),
+            // An administrator may demand a copy while the server serves clients.
+            Err(PutFailure::Later) => Ok(false),
+            Err(PutFailure::Busy) => Err("a client is changing the lease".to_owned()),
+            Err(PutFailure::Failed(why)) => Err(why),
+            Err(PutFailure::Exists | PutFailure::Missing) => {
+                Err("another change was faster".to_owned())
             }
-        })
+        }
     }
+}
+
+/// Returns true if the client has the lease at the time `now_s`.
+fn is_running<F: Family>(lease: &Lease<F>, now_s: u64) -> bool {
+    let ends_s = lease.cltt_s.saturating_add(lease.valid_lifetime_s.into());
+    !lease.state.is_past() && ends_s > now_s
 }
 
 /// Returns the function that finds a subnet by its number, or by an address for the number 0.

@@ -14,11 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dhcp_config::{HaPeer, HaRelationship, HaRole};
-use dhcp_control::CommandFamily;
 use dhcp_engine::EventGate;
 use dhcp_events::{FallBehindPolicy, LeaseEvent};
 use dhcp_ha::UpdateVerdict;
-use dhcp_lease::{LeaseEventKind, LeaseState};
+use dhcp_lease::LeaseEventKind;
 use netio::Clock;
 
 use super::sender::{PendingUpdate, UpdateSender};
@@ -239,19 +238,9 @@ fn pending_updates<P: DaemonFamily>(events: &[LeaseEvent<P>], is_old: bool) -> V
             continue;
         }
         let Some(lease) = change.after.as_ref().or(change.before.as_ref()) else { continue };
-        // Kea before 2.7 refuses the state of released leases.
-        let is_deletion = change.after.is_none()
-            || (lease.state.is_past() && (is_old || lease.state != LeaseState::Released));
-        let (octets, len) = P::octets_of(change.address);
-        let address = <P as CommandFamily>::ip(change.address).to_string();
-        let mut update = PendingUpdate {
-            address,
-            lease: P::to_json(lease),
-            is_deletion,
-            is_released: lease.state == LeaseState::Released,
-            epochs: vec![change.row_epoch],
-            octets: octets[..len].to_vec(),
-        };
+        let mut update = PendingUpdate::of_lease(lease, is_old);
+        update.is_deletion |= change.after.is_none();
+        update.epochs.push(change.row_epoch);
         if let Some(at) = updates.iter().position(|earlier| earlier.octets == update.octets) {
             update.epochs.extend(updates.remove(at).epochs);
         }

@@ -6,6 +6,7 @@
 
 mod backups;
 mod commands;
+mod copies;
 mod hot_standby;
 mod kills;
 mod load_balancing;

@@ -1,0 +1,84 @@
+//! Own leases that a copy of the partner's leases has found the partner to lack, such as those whose
+//! updates were on their way when this server ended, and their way to the partner.
+
+use dhcp_config::HaPeer;
+use dhcp_ha::{CommandResult, RETURNED_MAX, Relationship, UpdateVerdict};
+use dhcp_lease::Lease;
+use serde_json::Map;
+
+use super::sender::{PendingUpdate, UpdateSender};
+use super::{LOGGER, PairState};
+use crate::service::DaemonFamily;
+
+/// Maximum number of leases that are sent before the partner's silence is renewed.
+const BATCH_MAX: usize = 256;
+
+/// Leases that the partner is to get.
+#[derive(Debug, Default)]
+pub(super) struct ReturnedLeases {
+    updates: Vec<PendingUpdate>,
+    /// Number of leases if there are more than [`RETURNED_MAX`], none of which is kept; otherwise 0.
+    too_many: u64,
+    /// True if the partner does not know the state of released leases.
+    is_partner_old: bool,
+}
+
+impl ReturnedLeases {
+    /// Creates an empty list for a partner that `is_old` if it does not know the state of released
+    /// leases.
+    pub(super) fn new(is_old: bool) -> Self {
+        Self { is_partner_old: is_old, ..Self::default() }
+    }
+
+    /// Adds a lease.
+    pub(super) fn add<P: DaemonFamily>(&mut self, lease: &Lease<P>) {
+        if self.too_many > 0 {
+            self.too_many += 1;
+        } else if (self.updates.len() as u64) < RETURNED_MAX {
+            self.updates.push(PendingUpdate::of_lease(lease, self.is_partner_old));
+        } else {
+            self.too_many = self.updates.len() as u64 + 1;
+            self.updates = Vec::new();
+        }
+    }
+
+    /// Records after the last page of a copy that the partner lacks the leases.
+    pub(super) fn record(&mut self, relationship: &mut Relationship) {
+        let leases = self.too_many.max(self.updates.len() as u64);
+        if !relationship.record_missing_leases(leases) {
+            *self = Self::default();
+        }
+    }
+}
+
+/// Sends a part of the leases to the partner. Returns success if the partner has answered each, or
+/// the reason why they do not reach it.
+pub(super) fn send_returned<P: DaemonFamily>(
+    state: &PairState,
+    returned: &mut ReturnedLeases,
+    partner: &HaPeer,
+) -> Result<CommandResult, String> {
+    let mut sender = UpdateSender::new(partner, state.relationship().config());
+    let rest = returned.updates.split_off(returned.updates.len().min(BATCH_MAX));
+    let batch = core::mem::replace(&mut returned.updates, rest);
+    let verdicts = sender.send::<P>(&batch);
+    let mut outcome = Ok(CommandResult { code: 0, text: String::new(), arguments: Map::new() });
+    for (update, verdict) in batch.into_iter().zip(verdicts) {
+        match verdict {
+            Ok(UpdateVerdict::Taken | UpdateVerdict::Outdated(_)) => {}
+            Ok(UpdateVerdict::Busy) => returned.updates.push(update),
+            // It would be refused again, as in Kea the lease of a subnet that is not configured.
+            Ok(UpdateVerdict::Refused(reason)) => tracing::warn!(
+                target: LOGGER,
+                id = "HA_LEASE_UPDATE_REJECTED",
+                "the server {} refuses the lease of {}, which it lacks: {reason}",
+                partner.name,
+                update.address
+            ),
+            Err(reason) => outcome = Err(reason),
+        }
+    }
+    let left = returned.updates.len() as u64;
+    state.relationship().record_leases_to_return(left);
+    outcome
+}
