@@ -92,8 +92,7 @@ impl PartnerView {
         self.heard = Some(now);
         self.partner_wall_s = wall_s;
         self.skew_s = Some(wall_s.cast_signed() - now.wall_s().cast_signed());
-        let is_set =
-            |key: &str| answer.arguments.get(key).and_then(Value::as_bool) == Some(true);
+        let is_set = |key: &str| answer.arguments.get(key).and_then(Value::as_bool) == Some(true);
         self.may_heal = is_set("may-heal");
         self.may_have_more = is_set(MAY_HAVE_MORE);
         self.unsent = unsent;

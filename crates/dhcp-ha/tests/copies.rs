@@ -2,9 +2,7 @@
 
 use base::Now;
 use dhcp_config::HaMode;
-use dhcp_ha::{
-    CommandResult, HaExecution, HaState, PartnerCommand, RETURNED_MAX, Relationship,
-};
+use dhcp_ha::{CommandResult, HaExecution, HaState, PartnerCommand, RETURNED_MAX, Relationship};
 use serde_json::{Map, Value, json};
 
 use crate::states::{DATE, NOW, at, executed, heartbeat, make_normal};

@@ -50,7 +50,7 @@ pub(super) fn maintain<P: DaemonFamily>(state: &PairState, mut store: PartnerLea
         {
             let page = PartnerPage { after, is_last: leases.len() < page_leases, leases };
             if page.after.is_none() {
-                returned = ReturnedLeases::new(state.is_partner_old());
+                returned = ReturnedLeases::default();
             }
             store.store_page(&page, &state.subnets(), &mut returned);
             if is_partner && page.is_last {

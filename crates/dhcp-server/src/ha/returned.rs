@@ -1,5 +1,5 @@
-//! Own leases that a copy of the partner's leases has found the partner to lack, such as those whose
-//! updates were on their way when this server ended, and their way to the partner.
+//! Own leases that a copy of the partner's leases has found the partner to lack, such as those
+//! whose updates were on their way when this server ended, and their way to the partner.
 
 use dhcp_config::HaPeer;
 use dhcp_ha::{CommandResult, RETURNED_MAX, Relationship, UpdateVerdict};
@@ -17,25 +17,17 @@ const BATCH_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct ReturnedLeases {
     updates: Vec<PendingUpdate>,
-    /// Number of leases if there are more than [`RETURNED_MAX`], none of which is kept; otherwise 0.
+    /// Number of leases if there are more than [`RETURNED_MAX`], so that none is kept; otherwise 0.
     too_many: u64,
-    /// True if the partner does not know the state of released leases.
-    is_partner_old: bool,
 }
 
 impl ReturnedLeases {
-    /// Creates an empty list for a partner that `is_old` if it does not know the state of released
-    /// leases.
-    pub(super) fn new(is_old: bool) -> Self {
-        Self { is_partner_old: is_old, ..Self::default() }
-    }
-
     /// Adds a lease.
     pub(super) fn add<P: DaemonFamily>(&mut self, lease: &Lease<P>) {
         if self.too_many > 0 {
             self.too_many += 1;
         } else if (self.updates.len() as u64) < RETURNED_MAX {
-            self.updates.push(PendingUpdate::of_lease(lease, self.is_partner_old));
+            self.updates.push(PendingUpdate::of_lease(lease, false));
         } else {
             self.too_many = self.updates.len() as u64 + 1;
             self.updates = Vec::new();
@@ -63,10 +55,15 @@ pub(super) fn send_returned<P: DaemonFamily>(
     let batch = core::mem::replace(&mut returned.updates, rest);
     let verdicts = sender.send::<P>(&batch);
     let mut outcome = Ok(CommandResult { code: 0, text: String::new(), arguments: Map::new() });
-    for (update, verdict) in batch.into_iter().zip(verdicts) {
+    for (mut update, verdict) in batch.into_iter().zip(verdicts) {
         match verdict {
             Ok(UpdateVerdict::Taken | UpdateVerdict::Outdated(_)) => {}
             Ok(UpdateVerdict::Busy) => returned.updates.push(update),
+            Ok(UpdateVerdict::Refused(_)) if update.is_release() => {
+                // Kea before 2.7 refuses the state, and may not have sent a heartbeat yet.
+                update.is_deletion = true;
+                returned.updates.push(update);
+            }
             // It would be refused again, as in Kea the lease of a subnet that is not configured.
             Ok(UpdateVerdict::Refused(reason)) => tracing::warn!(
                 target: LOGGER,

@@ -131,8 +131,8 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
         }
     }
 
-    /// Returns true if `own` stays although the partner has `other`: the later one, but a lease that
-    /// has ended never displaces that of another client, as [`PutMode::UnlessLater`] has it.
+    /// Returns true if `own` stays although the partner has `other`: the later one, but a lease
+    /// that has ended never displaces that of another client, as [`PutMode::UnlessLater`] has it.
     fn is_preferred(&self, own: &Lease<P>, other: &Lease<P>) -> bool {
         let is_same_client = own.client == other.client;
         if !is_same_client && own.state.is_past() != other.state.is_past() {

@@ -13,8 +13,11 @@ use crate::subjects::process::ServerMake;
 /// Lifetime of a lease, in seconds.
 const LIFETIME_S: u64 = 4_000;
 
-/// Pairs of a server of Godwit and another one, with the number of the former.
-fn with_each_partner(family: ScenarioFamily, check: impl Fn(ScenarioFamily, [ServerMake; 2], usize)) {
+/// Calls `check` with pairs of a server of Godwit and another one, and the number of the former.
+fn with_each_partner(
+    family: ScenarioFamily,
+    check: impl Fn(ScenarioFamily, [ServerMake; 2], usize),
+) {
     let program = if family == ScenarioFamily::V4 { "kea-dhcp4" } else { "kea-dhcp6" };
     let godwit = ServerMake::Godwit;
     let mut makes = vec![([godwit; 2], 0), ([godwit; 2], 1)];
