@@ -32,12 +32,12 @@ fn with_each_partner(
     }
 }
 
-/// Returns an administrator's command that gives a lease to a client, whose last transaction is
-/// `later_s` seconds ahead. Its server does not send it to the partner.
-fn lease_command(name: &str, family: ScenarioFamily, number: u8, later_s: u64) -> Value {
+/// Returns an administrator's command that gives a lease to a client, whose last transaction was
+/// `age_s` seconds ago. Its server does not send it to the partner.
+fn lease_command(name: &str, family: ScenarioFamily, number: u8, age_s: u64) -> Value {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is right").as_secs();
     let client = format!("00:01:00:0c:ee:00:00:{number:02x}");
-    let expire = now_s + later_s + LIFETIME_S;
+    let expire = now_s - age_s + LIFETIME_S;
     match family {
         ScenarioFamily::V4 => json!({ "command": format!("lease4-{name}"), "arguments": {
             "ip-address": format!("127.1.9.{number}"), "hw-address": client, "subnet-id": 1,
@@ -56,11 +56,11 @@ fn a_partner_gets_what_it_lacks(family: ScenarioFamily, makes: [ServerMake; 2], 
     let mut pair = ServerPair::start(family, PairMode::HotStandby, &makes, 60_000);
     pair.wait_until_normal();
     for at in [server, 1 - server] {
-        let answer = pair.command(at, &lease_command("add", family, 1, 0));
+        let answer = pair.command(at, &lease_command("add", family, 1, 20));
         assert_eq!(answer["result"], 0, "{makes:?}: {answer}");
     }
-    let [new, later] = [("add", 2, 0), ("update", 1, 20)]
-        .map(|(name, number, later_s)| lease_command(name, family, number, later_s));
+    let [new, later] =
+        [("add", 2), ("update", 1)].map(|(name, number)| lease_command(name, family, number, 0));
     for command in [new, later] {
         let answer = pair.command(server, &command);
         assert_eq!(answer["result"], 0, "{makes:?}: {answer}");
