@@ -1,6 +1,7 @@
 //! State of the parse of one configuration: the problems, and data about other parts of the
 //! configuration that readers need.
 
+use core::net::IpAddr;
 use core::ops::{Deref, DerefMut};
 
 use crate::automata::Automata;
@@ -33,6 +34,10 @@ pub(crate) struct ParseContext {
     pub(crate) secret_files: SecretFiles,
     /// Name of the host; empty if it is not known.
     pub(crate) host_name: String,
+    /// Names of the server in its relationships, which precede those of the configuration.
+    pub(crate) server_names: Vec<String>,
+    /// Addresses and ports of the HTTP control sockets.
+    pub(crate) control_addresses: Vec<(IpAddr, u16)>,
 }
 
 impl ParseContext {

@@ -147,6 +147,9 @@ pub struct ConfigParseOptions {
     pub policy: SecurityPolicy,
     /// Name of the host, which may be the name of the server in a pair; empty if it is not known.
     pub host_name: String,
+    /// Names of the server in its relationships of high availability, one for each, which precede
+    /// those of the configuration (`this-server-name`); empty if the configuration decides.
+    pub server_names: Vec<String>,
 }
 
 /// Family whose configurations this crate reads: [`V4`](base::V4) or [`V6`](base::V6).

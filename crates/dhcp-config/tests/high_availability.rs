@@ -37,11 +37,23 @@ fn read(relationships: &Value) -> Result<HaRelationship, String> {
 /// Reads `relationships` as [`read`] does, on the host with the name `host_name`.
 fn read_at(host_name: &str, relationships: &Value) -> Result<HaRelationship, String> {
     let host_name = host_name.to_owned();
-    let options = ConfigParseOptions { host_name, ..ConfigParseOptions::default() };
+    read_with(&ConfigParseOptions { host_name, ..ConfigParseOptions::default() }, relationships)
+}
+
+/// Returns a configuration with `relationships`.
+fn configuration(relationships: &Value) -> Value {
     let library = json!({ "library": "libdhcp_ha.so",
                           "parameters": { "high-availability": relationships } });
-    let text = json!({ "Dhcp4": { "hooks-libraries": [ library ] } }).to_string();
-    match V4::read_config(&options, "test", &text, &mut NoIncludes) {
+    json!({ "Dhcp4": { "hooks-libraries": [ library ] } })
+}
+
+/// Reads `relationships` as [`read`] does, as `options` demands.
+fn read_with(
+    options: &ConfigParseOptions,
+    relationships: &Value,
+) -> Result<HaRelationship, String> {
+    let text = configuration(relationships).to_string();
+    match V4::read_config(options, "test", &text, &mut NoIncludes) {
         Ok(read) => {
             let warnings: Vec<_> = read.warnings.iter().map(|one| one.message.clone()).collect();
             let is_inactive = read.config.global.inactive.iter().any(|one| one.is_dangerous);
@@ -191,6 +203,59 @@ fn the_name_of_the_host_may_decide_which_peer_the_server_is() {
 }
 
 #[test]
+fn the_command_line_may_decide_which_peer_the_server_is() {
+    let with_names = |names: &[&str], relationship: &Value| {
+        let server_names = names.iter().map(|name| (*name).to_owned()).collect();
+        let options = ConfigParseOptions { server_names, ..ConfigParseOptions::default() };
+        read_with(&options, &json!([relationship]))
+    };
+    let mut by_host = pair();
+    by_host["user-context"] = json!({ "godwit": { "name-by-host": true } });
+    let mut without_name = pair();
+    without_name.as_object_mut().unwrap().remove("this-server-name");
+    for relationship in [pair(), by_host, without_name] {
+        for own in ["server1", "server2"] {
+            assert_eq!(with_names(&[own], &relationship).unwrap().own.name, own);
+        }
+        for wrong in ["server3", "SERVER1", "server1.example.org"] {
+            assert_eq!(
+                with_names(&[wrong], &relationship).unwrap_err(),
+                format!("no peer configuration specified for the '{wrong}'")
+            );
+        }
+    }
+}
+
+/// Returns true if the configuration of a relationship without a listener of its own has a warning
+/// that no control socket replaces it. It has an HTTP control socket at `address`.
+fn lacks_control_socket(key: &str, address: &str) -> bool {
+    let mut without_listener = pair();
+    without_listener["multi-threading"] = json!({ key: false });
+    without_listener["this-server-name"] = json!("server1");
+    let mut config = configuration(&json!([without_listener]));
+    config["Dhcp4"]["control-sockets"] = json!([
+        { "socket-type": "http", "socket-address": address, "socket-port": 8005 } ]);
+    let options = ConfigParseOptions::default();
+    let read = V4::read_config(&options, "test", &config.to_string(), &mut NoIncludes);
+    let read = read.expect("it is valid");
+    let relationship = read.config.global.high_availability;
+    assert!(relationship.iter().all(|relationship| !relationship.has_listener));
+    let text = "no HTTP control socket has this address";
+    read.warnings.iter().any(|warning| warning.message.contains(text))
+}
+
+#[test]
+fn without_a_listener_the_partner_uses_an_http_control_socket() {
+    assert!(read_valid(&pair()).has_listener);
+    for key in ["http-dedicated-listener", "enable-multi-threading"] {
+        for address in ["192.0.2.1", "0.0.0.0", "::"] {
+            assert!(!lacks_control_socket(key, address), "{address}");
+        }
+        assert!(lacks_control_socket(key, "192.0.2.2"));
+    }
+}
+
+#[test]
 fn pauses_are_of_known_states_and_once_each() {
     let states = |states: Value| {
         let mut pair = pair();
@@ -242,8 +307,4 @@ fn valid_parameters_that_the_server_cannot_serve_are_named() {
     with_backups["peers"].as_array_mut().unwrap().extend(backups);
     assert!(read(&json!([with_backups])).unwrap_err().contains("more than 8 backup servers"));
     assert!(read(&json!([pair(), pair()])).unwrap_err().contains("several relationships"));
-    let mut without_listener = pair();
-    without_listener["multi-threading"] = json!({ "http-dedicated-listener": false });
-    let text = read(&json!([without_listener])).unwrap_err();
-    assert!(text.contains("`http-dedicated-listener` false"), "{text}");
 }

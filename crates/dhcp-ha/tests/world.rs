@@ -91,6 +91,7 @@ pub(crate) fn config(own: usize, mode: HaMode) -> HaRelationship {
         },
         sends_lease_updates: true,
         synchronizes_leases: true,
+        has_listener: true,
         restricts_commands: true,
         waits_for_backups: mode == HaMode::PassiveBackup,
         client_connections: 1,

@@ -61,21 +61,25 @@ pub enum RequiredValidity {
 }
 
 /// Options for reading a server's configuration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigurationReadOptions {
     /// Part of the configuration that must be valid, else it is refused.
     pub extent: RequiredValidity,
     /// True if the server was started with Kea's flag `-X`: violations of Kea 3's security rules
     /// are warnings.
     pub is_unrestricted: bool,
+    /// Names of the server in its relationships of high availability (`--ha-server-name`); empty
+    /// if the configuration decides.
+    pub server_names: Vec<String>,
 }
 
 impl ConfigurationReadOptions {
-    fn reading(self, configuration: &Path) -> dhcp_config::ConfigParseOptions {
+    fn reading(&self, configuration: &Path) -> dhcp_config::ConfigParseOptions {
         dhcp_config::ConfigParseOptions {
             is_lenient: self.extent == RequiredValidity::WhatIsRight,
             policy: policy::security_policy(configuration, self.is_unrestricted),
             host_name: host_name(),
+            server_names: self.server_names.clone(),
         }
     }
 }
@@ -93,7 +97,7 @@ fn host_name() -> String {
 /// The file's problems, or the reason why it cannot be read.
 pub fn read_configuration<F: ReadConfig>(
     path: &Path,
-    terms: ConfigurationReadOptions,
+    terms: &ConfigurationReadOptions,
 ) -> Result<CheckedConfig<DhcpConfig<F>>, ServerError> {
     let text = fs::read_to_string(path)
         .map_err(|cause| ServerError::Unreadable { path: PathBuf::from(path), cause })?;
@@ -107,7 +111,7 @@ pub(crate) fn parse_configuration<F: ReadConfig>(
     name: &str,
     text: &str,
     configuration: &Path,
-    terms: ConfigurationReadOptions,
+    terms: &ConfigurationReadOptions,
 ) -> Result<CheckedConfig<DhcpConfig<F>>, Vec<ConfigProblem>> {
     let options = terms.reading(configuration);
     F::read_config(&options, name, text, &mut FileIncludeResolver::default())

@@ -321,7 +321,7 @@ fn socket_options<P: DaemonFamily>(
 fn checked<P: DaemonFamily>(
     settings: &DaemonSettings,
 ) -> Result<CheckedConfig<DhcpConfig<P>>, ServerError> {
-    let checked = read_configuration(&settings.configuration, settings.terms)?;
+    let checked = read_configuration(&settings.configuration, &settings.terms)?;
     checked.warnings.iter().for_each(log::problem);
     refuse_dangerous(&checked.config.global.inactive, &settings.accept_inactive)?;
     Ok(checked)

@@ -35,6 +35,10 @@ pub(crate) struct DhcpServerArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',', hide_possible_values = true,
           value_parser = PossibleValuesParser::new(dhcp_config::inactive_feature_names()))]
     pub(crate) accept_inactive: Vec<String>,
+    /// Be the server NAME of `peers`, whatever `this-server-name` of the relationship says, so that
+    /// all servers have the same FILE; with several relationships once for each
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) ha_server_name: Vec<String>,
     /// Print the findings of -t or -T as JSON
     #[arg(long, conflicts_with = "config")]
     pub(crate) json: bool,
@@ -156,9 +160,10 @@ fn settings(
     }
 }
 
-const fn read_options(args: &DhcpServerArgs) -> ConfigurationReadOptions {
+fn read_options(args: &DhcpServerArgs) -> ConfigurationReadOptions {
     let extent = if args.lenient { RequiredValidity::WhatIsRight } else { RequiredValidity::Whole };
-    ConfigurationReadOptions { extent, is_unrestricted: args.unrestricted }
+    let server_names = args.ha_server_name.clone();
+    ConfigurationReadOptions { extent, is_unrestricted: args.unrestricted, server_names }
 }
 
 /// Formats `error` with the prefix `error:`. Configuration problems already have the prefix.

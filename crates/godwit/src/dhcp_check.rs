@@ -90,7 +90,7 @@ impl ConfigurationCheck<'_> {
     }
 
     fn findings(&self) -> CheckFindings {
-        let (path, terms) = (self.path, self.read_options);
+        let (path, terms) = (self.path, &self.read_options);
         match self.server {
             DhcpServerKind::Dhcp4 => {
                 build_findings(dhcp_server::read_configuration(path, terms), |config: &Dhcp4| {

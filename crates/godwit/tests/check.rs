@@ -185,6 +185,33 @@ fn what_is_accepted_is_checked_and_served_and_unknown_names_are_refused() {
 }
 
 #[test]
+fn one_file_serves_both_servers_of_a_pair() {
+    let folder = TempFolder::new("check-pair");
+    let mut settings = sound(4, folder.path());
+    let peer = |name: &str, role: &str| json!({ "name": name, "role": role, "url": format!("http://127.0.0.1:{}/", free_port()) });
+    let relationship = json!({ "mode": "hot-standby",
+        "peers": [ peer("server1", "primary"), peer("server2", "standby") ] });
+    settings["hooks-libraries"] = json!([ { "library": "libdhcp_ha.so",
+        "parameters": { "high-availability": [relationship] } } ]);
+    let path = written(4, folder.path(), settings);
+    let name = path.to_str().unwrap();
+    for (own, code, message) in [
+        (None, 1, "'this-server-name' parameter missing"),
+        (Some("server1"), 0, ""),
+        (Some("server2"), 0, ""),
+        (Some("server3"), 1, "no peer configuration specified for the 'server3'"),
+    ] {
+        let flags: Vec<&str> = own.iter().flat_map(|own| ["--ha-server-name", *own]).collect();
+        let checked = run(4, folder.path(), &[&flags[..], &["-t", name]].concat());
+        let text = output_text(&checked);
+        assert_eq!(checked.status.code(), Some(code), "{own:?}: {text}");
+        assert!(text.contains(message), "{own:?}: {text}");
+    }
+    let flags = ["--ha-server-name", "server2", "-X"];
+    ServerProcess::start_with(&flags, "dhcp4", &path, folder.path()).stop();
+}
+
+#[test]
 fn json_has_every_problem_with_its_place() {
     let folder = TempFolder::new("check-json");
     let mut settings = sound(4, folder.path());

@@ -8,8 +8,7 @@
 use core::net::IpAddr;
 
 use super::control::{SecretSource, TlsFiles};
-use super::ha_peer::{ReadPeer, TlsPaths, check_roles};
-use super::{godwit, inactive};
+use super::{ha_relationship, inactive};
 use crate::context::ParseContext;
 use crate::fields::MapReader;
 use crate::json::JsonValue;
@@ -30,8 +29,12 @@ pub struct HaRelationship {
     pub sends_lease_updates: bool,
     /// True if the server copies the partner's leases when it starts (`sync-leases`). Default true.
     pub synchronizes_leases: bool,
-    /// True if the server accepts only the commands of high availability from its partner
-    /// (`restrict-commands`). Default true.
+    /// True if the server has a socket of its own for its partner, at its own `url`
+    /// (`http-dedicated-listener`); false if the commands of the partner arrive at an HTTP control
+    /// socket of the server, or from a control agent. Default true.
+    pub has_listener: bool,
+    /// True if the server accepts only the commands of high availability at the socket for its
+    /// partner (`restrict-commands`). Default true.
     pub restricts_commands: bool,
     /// True if replies wait until the backup servers have the lease (`wait-backup-ack`); only in
     /// the mode passive-backup. Default false.
@@ -173,30 +176,13 @@ impl HaRelationship {
 
 /// Maximum number of backup servers to which a server sends updates: each costs a thread.
 pub const HA_BACKUPS_MAX: usize = 8;
-/// Maximum of `take-over-delay` in milliseconds: a day.
-const MAX_DELAY_MS: i64 = 86_400_000;
-/// States of a server in a relationship, by the names that `state-machine` uses.
-const STATES: [&str; 12] = [
-    "backup",
-    "communication-recovery",
-    "hot-standby",
-    "in-maintenance",
-    "load-balancing",
-    "partner-down",
-    "partner-in-maintenance",
-    "passive-backup",
-    "ready",
-    "syncing",
-    "terminated",
-    "waiting",
-];
 
 /// Settings of a relationship that Kea knows and this version cannot serve.
 #[derive(Default)]
-struct Unsupported(Vec<(SourcePosition, String)>);
+pub(super) struct Unsupported(Vec<(SourcePosition, String)>);
 
 impl Unsupported {
-    fn note(&mut self, at: SourcePosition, setting: impl Into<String>) {
+    pub(super) fn note(&mut self, at: SourcePosition, setting: impl Into<String>) {
         self.0.push((at, setting.into()));
     }
 
@@ -237,214 +223,6 @@ pub(crate) fn read(
     if let Some(second) = items.get(1) {
         unsupported.note(second.at, "several relationships");
     }
-    let relationship = relationship(first, &mut unsupported, findings);
+    let relationship = ha_relationship::read(first, &mut unsupported, findings);
     if unsupported.report(library, findings) { None } else { relationship }
-}
-
-fn relationship(
-    item: &JsonValue,
-    unsupported: &mut Unsupported,
-    findings: &mut ParseContext,
-) -> Option<HaRelationship> {
-    let mut fields = MapReader::from_value(item, "a relationship", findings)?;
-    let own = OwnSettings::read(fields.context(findings), findings);
-    own.check_keys(&mut fields, item.at, findings);
-    let modes = HaMode::ALL.map(|mode| (mode.name(), mode));
-    let mode = fields.word("mode", &modes, false, findings);
-    let name = own.server_name(&mut fields, item.at, findings);
-    let limits = limits(&mut fields, findings);
-    let mut flag =
-        |key, default| fields.boolean(key, findings).map_or(default, |setting| setting.value);
-    let sends_lease_updates = flag("send-lease-updates", true);
-    let synchronizes_leases = flag("sync-leases", true);
-    let restricts_commands = flag("restrict-commands", true);
-    let requires_certificates = flag("require-client-certs", true);
-    let waits_for_backups = flag("wait-backup-ack", false);
-    let files = TlsPaths::read(&mut fields, findings);
-    let client_connections = threads(&mut fields, unsupported, findings);
-    let pauses = state_machine(&mut fields, findings);
-    let items = fields.list("peers", findings).iter();
-    let mut peers: Vec<ReadPeer> =
-        items.filter_map(|peer| ReadPeer::read(peer, &files, findings)).collect();
-    let limits = HaLimits { take_over_ms: own.take_over_ms, ..limits };
-    let heals_clock_skew = own.heals_clock_skew;
-    fields.finish(findings);
-    let (mode, (at, name)) = (mode?, name?);
-    check_roles(item.at, mode, &peers, findings);
-    let is_own = |one: &ReadPeer| one.peer.name == name || own.is_host(&name, &one.peer.name);
-    let Some(own) = peers.iter().position(is_own) else {
-        if !peers.is_empty() {
-            let message = format!("no peer configuration specified for the '{name}'");
-            findings.error_help(at, message, "use the `name` of an element of `peers`");
-        }
-        return None;
-    };
-    let is_wanted = [
-        ("wait-backup-ack", waits_for_backups, "false", HaMode::PassiveBackup),
-        ("delayed-updates-limit", limits.delayed_updates > 0, "0", HaMode::LoadBalancing),
-    ];
-    for (key, _, off, _) in is_wanted.iter().filter(|(_, is_set, _, of)| *is_set && mode != *of) {
-        findings.error(item.at, format!("'{key}' must be set to {off} in this mode"));
-    }
-    let mut backups = peers.iter().filter(|one| one.peer.role == HaRole::Backup);
-    if let Some(backup) = backups.nth(HA_BACKUPS_MAX) {
-        unsupported.note(backup.at, format!("more than {HA_BACKUPS_MAX} backup servers"));
-    }
-    let mut own = peers.remove(own).peer;
-    if let Some(tls) = &mut own.tls {
-        tls.is_client_certificate_required = requires_certificates;
-    }
-    Some(HaRelationship {
-        mode,
-        own,
-        peers: peers.into_iter().map(|one| one.peer).collect(),
-        limits,
-        sends_lease_updates,
-        synchronizes_leases,
-        restricts_commands,
-        waits_for_backups,
-        client_connections,
-        pauses,
-        heals_clock_skew,
-    })
-}
-
-fn limits(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> HaLimits {
-    let mut number =
-        |key, default| fields.u32(key, findings).map_or(default, |setting| setting.value);
-    HaLimits {
-        heartbeat_ms: number("heartbeat-delay", 10_000),
-        response_ms: number("max-response-delay", 60_000),
-        ack_ms: number("max-ack-delay", 10_000),
-        unacked_clients: number("max-unacked-clients", 10),
-        rejected_updates: number("max-rejected-lease-updates", 10),
-        delayed_updates: number("delayed-updates-limit", 0),
-        sync_ms: number("sync-timeout", 60_000),
-        page_leases: number("sync-page-limit", 10_000).max(1),
-        take_over_ms: None,
-    }
-}
-
-/// Godwit's own settings of a relationship, in its user context.
-struct OwnSettings {
-    /// Delay of a take-over, in milliseconds.
-    take_over_ms: Option<u32>,
-    heals_clock_skew: bool,
-    /// True if the name of the host decides which of the peers the server is.
-    is_named_by_host: bool,
-}
-
-impl OwnSettings {
-    fn read(context: Option<&JsonValue>, findings: &mut ParseContext) -> Self {
-        let mut own = Self { take_over_ms: None, heals_clock_skew: true, is_named_by_host: false };
-        let Some(value) = context.and_then(godwit::inside) else { return own };
-        let Some(mut fields) = MapReader::from_value(value, "`user-context.godwit`", findings)
-        else {
-            return own;
-        };
-        let delay = fields.integer("take-over-delay", 1..=MAX_DELAY_MS, findings);
-        own.take_over_ms = delay.map(|delay| delay.value as u32);
-        if let Some(heals) = fields.boolean("heal-clock-skew", findings) {
-            own.heals_clock_skew = heals.value;
-        }
-        if let Some(is_named) = fields.boolean("name-by-host", findings) {
-            own.is_named_by_host = is_named.value;
-        }
-        fields.finish(findings);
-        own
-    }
-
-    /// Checks that the relationship at `at` has the keys that it needs.
-    fn check_keys(
-        &self,
-        fields: &mut MapReader<'_>,
-        at: SourcePosition,
-        findings: &mut ParseContext,
-    ) {
-        for key in ["mode", "this-server-name", "peers"] {
-            let is_needed = key != "this-server-name" || !self.is_named_by_host;
-            if fields.take(key).is_none() && is_needed {
-                findings.error(at, format!("'{key}' parameter missing in HA configuration"));
-            }
-        }
-    }
-
-    /// Returns the name of the server in the relationship at `at`, with the position of the name.
-    fn server_name(
-        &self,
-        fields: &mut MapReader<'_>,
-        at: SourcePosition,
-        findings: &mut ParseContext,
-    ) -> Option<(SourcePosition, String)> {
-        let name = fields.text("this-server-name", findings);
-        if self.is_named_by_host {
-            return Some((at, findings.host_name.clone()));
-        }
-        name.map(|name| (name.at, name.value.to_owned()))
-    }
-
-    /// Returns true if the peer `peer` is the host `host`, with or without its domain.
-    fn is_host(&self, host: &str, peer: &str) -> bool {
-        let first = host.split('.').next().unwrap_or_default();
-        self.is_named_by_host && [host, first].iter().any(|name| name.eq_ignore_ascii_case(peer))
-    }
-}
-
-/// Reads `multi-threading`, and returns the number of connections for updates.
-fn threads(
-    fields: &mut MapReader<'_>,
-    unsupported: &mut Unsupported,
-    findings: &mut ParseContext,
-) -> u32 {
-    let Some(entry) = fields.take("multi-threading") else { return 0 };
-    let Some(mut fields) = MapReader::from_value(&entry.value, "`multi-threading`", findings)
-    else {
-        return 0;
-    };
-    for key in ["enable-multi-threading", "http-dedicated-listener"] {
-        if let Some(setting) = fields.boolean(key, findings).filter(|setting| !setting.value) {
-            unsupported.note(setting.at, format!("`{key}` false"));
-        }
-    }
-    fields.u32("http-listener-threads", findings);
-    let connections = fields.u32("http-client-threads", findings);
-    fields.context(findings);
-    fields.finish(findings);
-    connections.map_or(0, |setting| setting.value)
-}
-
-/// Reads `state-machine`, and returns the states in which the server pauses.
-fn state_machine(
-    fields: &mut MapReader<'_>,
-    findings: &mut ParseContext,
-) -> Vec<(String, HaPause)> {
-    let Some(entry) = fields.take("state-machine") else { return Vec::new() };
-    let Some(mut fields) = MapReader::from_value(&entry.value, "`state-machine`", findings) else {
-        return Vec::new();
-    };
-    let mut pauses = Vec::new();
-    let mut names = Vec::new();
-    for state in fields.list("states", findings) {
-        let Some(mut fields) = MapReader::from_value(state, "a state", findings) else { continue };
-        let name = fields.text("state", findings);
-        let words =
-            [("never", None), ("once", Some(HaPause::Once)), ("always", Some(HaPause::Always))];
-        let pause = fields.word("pause", &words, false, findings).flatten();
-        fields.context(findings);
-        fields.finish(findings);
-        let Some(name) = name else { continue };
-        if !STATES.contains(&name.value) {
-            let message = format!("unknown state {}", name.value);
-            findings.error_help(name.at, message, format!("the states are {}", STATES.join(", ")));
-        }
-        if names.contains(&name.value) {
-            let message = format!("duplicated configuration for the '{}' state", name.value);
-            findings.error(name.at, message);
-        }
-        names.push(name.value);
-        pauses.extend(pause.map(|pause| (name.value.to_owned(), pause)));
-    }
-    fields.context(findings);
-    fields.finish(findings);
-    pauses
 }

@@ -23,6 +23,7 @@ pub(crate) fn parse<F: Scoped>(
     let mut sources = Sources::default();
     let mut findings = ParseContext::with_security(options.policy.clone());
     findings.host_name.clone_from(&options.host_name);
+    findings.server_names.clone_from(&options.server_names);
     let root = json::parse(name, text, resolver, &mut sources, &mut findings);
     let config_and_root = root.and_then(|mut root| {
         findings.secret_files = godwit::secret_files(&root, name, resolver);

@@ -75,6 +75,7 @@ pub(crate) fn read<S: ConfigServer>(
             };
             findings.error_with_second_position(item.at, message, "the other is at", position);
         }
+        findings.control_addresses.extend(listener_address(&socket));
         positions.entry(listener_address(&socket)).or_insert(item.at);
         sockets.push(socket);
     }

@@ -59,13 +59,14 @@ pub fn read_update_zones(settings: &UpdaterSettings) -> Result<Option<UpdateZone
     let options = ConfigurationReadOptions {
         extent: RequiredValidity::Whole,
         is_unrestricted: settings.is_unrestricted,
+        server_names: Vec::new(),
     };
     let tops = ["\"DhcpDdns\"", "\"Dhcp4\"", "\"Dhcp6\""];
     let first = tops.into_iter().filter_map(|top| Some((text.find(top)?, top))).min();
     let zones = match first {
-        Some((_, "\"Dhcp4\"")) => parse_configuration::<base::V4>(&name, &text, path, options)
+        Some((_, "\"Dhcp4\"")) => parse_configuration::<base::V4>(&name, &text, path, &options)
             .map(|checked| checked.config.global.godwit.ddns),
-        Some((_, "\"Dhcp6\"")) => parse_configuration::<base::V6>(&name, &text, path, options)
+        Some((_, "\"Dhcp6\"")) => parse_configuration::<base::V6>(&name, &text, path, &options)
             .map(|checked| checked.config.global.godwit.ddns),
         _ => parse(settings, &name, &text).map(|checked| Some(checked.config.zones)),
     };

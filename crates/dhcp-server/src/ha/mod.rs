@@ -278,10 +278,12 @@ impl HaService {
     }
 }
 
-/// Returns the control sockets of the configuration, with the one for the partner.
+/// Returns the control sockets of the configuration, with the one for the partner, if the
+/// relationship has one of its own.
 pub(crate) fn control_sockets(global: &GlobalSettings) -> Vec<ControlSocket> {
     let mut sockets = global.control_sockets.clone();
-    if let Some(relationship) = &global.high_availability {
+    let relationship = global.high_availability.as_ref();
+    if let Some(relationship) = relationship.filter(|relationship| relationship.has_listener) {
         let HaPeer { address, port, tls, .. } = &relationship.own;
         sockets.push(ControlSocket::Http(HttpSocket {
             address: *address,

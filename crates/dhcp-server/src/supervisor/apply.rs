@@ -112,7 +112,7 @@ impl<P: DaemonFamily> Supervisor<P> {
     fn read_and_use(&mut self) -> Result<(), ApplyFailure> {
         #[cfg(test)]
         crate::panics::planted("reload");
-        let checked = read_configuration(&self.settings.configuration, self.settings.terms)
+        let checked = read_configuration(&self.settings.configuration, &self.settings.terms)
             .map_err(|error| match error {
                 ServerError::Configuration(problems) => ApplyFailure::Invalid(problems),
                 other => ApplyFailure::Refused(other.to_string()),
@@ -138,7 +138,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             COMMAND_SOURCE,
             &render(document),
             &self.settings.configuration,
-            self.settings.terms,
+            &self.settings.terms,
         )
     }
 

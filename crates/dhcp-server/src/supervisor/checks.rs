@@ -80,7 +80,7 @@ pub(super) fn check_document<P: DaemonFamily>(
 ) -> Result<(), ApplyFailure> {
     let text = render(document);
     let checked =
-        parse_configuration::<P>(COMMAND_SOURCE, &text, &settings.configuration, settings.terms)
+        parse_configuration::<P>(COMMAND_SOURCE, &text, &settings.configuration, &settings.terms)
             .map_err(ApplyFailure::Invalid)?;
     // Kea's `config-test` accepts a configuration without an interface.
     refuse_dangerous(&checked.config.global.inactive, &settings.accept_inactive)

@@ -6,6 +6,7 @@
 
 mod backups;
 mod commands;
+mod control_sockets;
 mod copies;
 mod hot_standby;
 mod kills;
@@ -80,15 +81,25 @@ struct PairSetup {
     client_port: u16,
     /// True if the servers reach each other by links that the test can cut.
     has_links: bool,
+    /// True if the servers accept each other's commands at HTTP control sockets.
+    uses_control_sockets: bool,
     /// Folder whose files each server has in its own folder.
     files: Option<PathBuf>,
 }
 
 impl PairSetup {
     fn new(family: ScenarioFamily, mode: PairMode, response_ms: u32) -> Self {
-        let (further, files) = (Vec::new(), None);
-        let (globals, client_port) = ("", 0);
-        Self { family, mode, response_ms, further, globals, client_port, has_links: false, files }
+        Self {
+            family,
+            mode,
+            response_ms,
+            further: Vec::new(),
+            globals: "",
+            client_port: 0,
+            has_links: false,
+            uses_control_sockets: false,
+            files: None,
+        }
     }
 
     /// Starts server number `own`, which listens at its own port of `ports` and reaches the others
@@ -96,7 +107,8 @@ impl PairSetup {
     fn start_server(&self, own: usize, make: ServerMake, ports: &[u16]) -> Daemon {
         let config = &configuration(self, own, make, ports);
         let family = self.family;
-        let setup = Setup { family, config, has_commands: true, persists: true, link: None };
+        let has_commands = !self.uses_control_sockets;
+        let setup = Setup { family, config, has_commands, persists: true, link: None };
         let folder = TempFolder::new(&format!("ha-{make:?}-{own}").to_lowercase());
         for file in self.files.iter().flat_map(|files| fs::read_dir(files).expect("it was made")) {
             let file = file.expect("it was made");
@@ -146,7 +158,13 @@ fn configuration(setup: &PairSetup, own: usize, make: ServerMake, ports: &[u16])
     let PairSetup { family, mode, response_ms, .. } = *setup;
     let peer = |(at, port): (usize, &u16)| {
         let url = format!("http://127.0.0.1:{port}/");
-        json!({ "name": format!("server{}", at + 1), "url": url, "role": mode.role(at) })
+        let name = format!("server{}", at + 1);
+        let mut peer = json!({ "name": name, "url": url, "role": mode.role(at) });
+        if setup.uses_control_sockets {
+            peer["basic-auth-user"] = json!("user");
+            peer["basic-auth-password"] = json!("password");
+        }
+        peer
     };
     let peers: Vec<Value> = ports.iter().enumerate().map(peer).collect();
     let mut relationship = json!({
@@ -160,7 +178,7 @@ fn configuration(setup: &PairSetup, own: usize, make: ServerMake, ports: &[u16])
         "wait-backup-ack": mode == PairMode::PassiveBackup,
     });
     relationship["multi-threading"] = json!({
-        "enable-multi-threading": true, "http-dedicated-listener": true,
+        "enable-multi-threading": true, "http-dedicated-listener": !setup.uses_control_sockets,
         "http-listener-threads": 2, "http-client-threads": 2,
     });
     for (key, value) in setup.further.get(own).and_then(Value::as_object).into_iter().flatten() {
@@ -180,8 +198,13 @@ fn configuration(setup: &PairSetup, own: usize, make: ServerMake, ports: &[u16])
         }
     };
     let (subnet, globals) = (subnet(family, mode), setup.globals);
+    let sockets = if setup.uses_control_sockets {
+        control_sockets::members(ports[own])
+    } else {
+        String::new()
+    };
     format!(
-        r#"{globals} {identifier} "multi-threading": {{ "enable-multi-threading": true {threads} }},
+        r#"{globals} {sockets} {identifier} "multi-threading": {{ "enable-multi-threading": true {threads} }},
            "valid-lifetime": 4000, "hooks-libraries": {hooks},
            "subnet{number}": [ {subnet} ]"#
     )
