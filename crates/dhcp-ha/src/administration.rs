@@ -2,6 +2,7 @@
 //! Kea's texts. Those that need an answer of the partner are in [`request`](crate::request).
 
 use base::Now;
+use base::time::NS_PER_S;
 use serde_json::{Value, json};
 
 use crate::clock::http_date;
@@ -187,6 +188,8 @@ impl Relationship {
             let state = self.state_after_maintenance();
             self.enter(now, state, "the maintenance has been canceled".to_owned());
             self.note_command_of_partner(now);
+            // The partner leaves its own state only when it has the answer.
+            self.heartbeat_due_ns = now.mono_ns + NS_PER_S;
             let arguments = json!({ "state": self.state.name() });
             return Ok(HaAnswer { arguments, ..HaAnswer::success("Server maintenance canceled.") });
         }

@@ -294,7 +294,9 @@ fn commands_have_the_answers_of_kea() {
     let answer = executed(&mut one, NOW, "ha-maintenance-notify", &cancel);
     assert_eq!((answer.code, &answer.arguments["state"]), (0, &json!("waiting")));
     assert_eq!(executed(&mut one, NOW, "ha-maintenance-notify", &cancel).code, 1);
-    one.poll(NOW);
+    // The partner leaves its own state only when it has the answer.
+    assert_eq!((one.poll(NOW), one.poll(at(999))), (None, None));
+    assert_eq!(one.poll(at(1_000)), Some(PartnerCommand::Heartbeat));
     one.receive(NOW, heartbeat("ready", "Thu, 26 Nov 2026 15:31:32 GMT"));
     assert_eq!(one.state(), HaState::Terminated);
     let answer = executed(&mut one, NOW, "ha-maintenance-notify", &start);
