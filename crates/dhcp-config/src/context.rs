@@ -8,6 +8,7 @@ use crate::automata::Automata;
 use crate::ddns::SecretFiles;
 use crate::diagnostics::ParseDiagnostics;
 use crate::problem::ConfigProblem;
+use crate::shared::ha_subnets::ReadRelationships;
 use crate::shared::options::definitions::Definitions;
 use crate::shared::security::SecurityPolicy;
 use crate::shared::written_files::WrittenFiles;
@@ -38,6 +39,8 @@ pub(crate) struct ParseContext {
     pub(crate) server_names: Vec<String>,
     /// Addresses and ports of the HTTP control sockets.
     pub(crate) control_addresses: Vec<(IpAddr, u16)>,
+    /// Relationships of high availability read so far.
+    pub(crate) relationships: ReadRelationships,
 }
 
 impl ParseContext {

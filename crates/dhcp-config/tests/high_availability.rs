@@ -2,8 +2,8 @@
 
 use base::V4;
 use dhcp_config::{
-    ConfigParseOptions, HA_BACKUPS_MAX, HaMode, HaPause, HaRelationship, HaRole, NoIncludes,
-    ReadConfig, SecretSource, Severity, TlsFiles,
+    ConfigParseOptions, HA_BACKUPS_MAX, HA_RELATIONSHIPS_MAX, HaMode, HaPause, HaRelationship,
+    HaRole, NoIncludes, ReadConfig, SecretSource, Severity, TlsFiles,
 };
 use serde_json::{Value, json};
 
@@ -52,13 +52,22 @@ fn read_with(
     options: &ConfigParseOptions,
     relationships: &Value,
 ) -> Result<HaRelationship, String> {
+    read_all_with(options, relationships).map(|mut all| all.swap_remove(0))
+}
+
+/// Reads `relationships` as `options` demands, and returns all of them, else the errors.
+fn read_all_with(
+    options: &ConfigParseOptions,
+    relationships: &Value,
+) -> Result<Vec<HaRelationship>, String> {
     let text = configuration(relationships).to_string();
     match V4::read_config(options, "test", &text, &mut NoIncludes) {
         Ok(read) => {
             let warnings: Vec<_> = read.warnings.iter().map(|one| one.message.clone()).collect();
             let is_inactive = read.config.global.inactive.iter().any(|one| one.is_dangerous);
-            assert_eq!(read.config.global.high_availability.is_none(), is_inactive);
-            read.config.global.high_availability.ok_or_else(|| warnings.join("\n"))
+            let all = read.config.global.high_availability;
+            assert_eq!(all.is_empty(), is_inactive);
+            if is_inactive { Err(warnings.join("\n")) } else { Ok(all) }
         }
         Err(problems) => {
             let errors = problems.iter().filter(|one| one.severity == Severity::Error);
@@ -306,5 +315,100 @@ fn valid_parameters_that_the_server_cannot_serve_are_named() {
     let backups = (0..=HA_BACKUPS_MAX).map(|number| backup(&format!("backup{number}")));
     with_backups["peers"].as_array_mut().unwrap().extend(backups);
     assert!(read(&json!([with_backups])).unwrap_err().contains("more than 8 backup servers"));
-    assert!(read(&json!([pair(), pair()])).unwrap_err().contains("several relationships"));
+    let many: Vec<Value> = (0..=HA_RELATIONSHIPS_MAX).map(branch).collect();
+    assert!(read(&json!(many)).unwrap_err().contains("more than 64 relationships"));
+}
+
+/// Returns the relationship of a hub with its branch server number `number`.
+fn branch(number: usize) -> Value {
+    let [hub, spoke] = ["hub", "spoke"].map(|name| format!("{name}{number}"));
+    let port = 8000 + number;
+    json!({ "this-server-name": hub, "mode": "hot-standby", "peers": [
+        { "name": spoke, "url": format!("http://192.0.2.9:{port}/"), "role": "primary" },
+        { "name": hub, "url": format!("http://192.0.2.1:{port}/"), "role": "standby" } ] })
+}
+
+#[test]
+fn a_hub_has_a_relationship_with_each_branch_server() {
+    let options = ConfigParseOptions::default();
+    let all = read_all_with(&options, &json!([branch(1), branch(2)])).unwrap();
+    let names = |one: &HaRelationship| (one.number, one.own.name.clone());
+    let names: Vec<_> = all.iter().map(names).collect();
+    assert_eq!(names, [(0, "hub1".to_owned()), (1, "hub2".to_owned())]);
+}
+
+#[test]
+fn relationships_of_a_hub_are_of_one_mode_and_have_nothing_in_common() {
+    let two = |change: &dyn Fn(&mut Value)| {
+        let mut second = branch(2);
+        change(&mut second);
+        read(&json!([branch(1), second])).unwrap_err()
+    };
+    let wrong_mode = two(&|second| {
+        second["mode"] = json!("load-balancing");
+        second["peers"][1]["role"] = json!("secondary");
+    });
+    assert_eq!(wrong_mode, "multiple HA relationships are only supported for 'hot-standby' mode");
+    let same_name = two(&|second| second["peers"][0]["name"] = json!("spoke1"));
+    assert!(same_name.contains("server names must be unique for different"), "{same_name}");
+    let url = "http://192.0.2.1:8001/";
+    let same_address = two(&|second| second["peers"][1]["url"] = json!(url));
+    assert!(same_address.contains("is the server itself in another"), "{same_address}");
+}
+
+#[test]
+fn the_command_line_names_the_server_in_each_relationship() {
+    let with_names = |names: &[&str]| {
+        let server_names = names.iter().map(|name| (*name).to_owned()).collect();
+        let options = ConfigParseOptions { server_names, ..ConfigParseOptions::default() };
+        let all = read_all_with(&options, &json!([branch(1), branch(2)]))?;
+        Ok::<Vec<String>, String>(all.into_iter().map(|one| one.own.name).collect())
+    };
+    assert_eq!(with_names(&["spoke2", "spoke1"]).unwrap(), ["spoke1", "spoke2"]);
+    let missing = with_names(&["spoke1"]).unwrap_err();
+    assert!(missing.contains("no peer configuration specified for the 'spoke1'"), "{missing}");
+    let further = with_names(&["spoke1", "spoke2", "spoke3"]).unwrap_err();
+    assert!(further.contains("no relationship has the server 'spoke3'"), "{further}");
+}
+
+/// Returns the positions of the relationships of two subnets with these user contexts, of which the
+/// second is in a shared network with a user context, and the warnings.
+fn relationships_of_subnets(
+    relationships: &Value,
+    contexts: [Value; 3],
+) -> (Vec<Option<usize>>, Vec<String>) {
+    let mut config = configuration(relationships);
+    let [first, second, network] = contexts;
+    config["Dhcp4"]["subnet4"] =
+        json!([{ "id": 1, "subnet": "10.1.0.0/16", "user-context": first }]);
+    config["Dhcp4"]["shared-networks"] = json!([{ "name": "n", "user-context": network,
+        "subnet4": [{ "id": 2, "subnet": "10.2.0.0/16", "user-context": second }] }]);
+    let options = ConfigParseOptions::default();
+    let read = V4::read_config(&options, "test", &config.to_string(), &mut NoIncludes);
+    let read = read.expect("it is valid");
+    let of_subnets = read.config.subnets.iter().map(|subnet| subnet.relationship).collect();
+    (of_subnets, read.warnings.into_iter().map(|warning| warning.message).collect())
+}
+
+#[test]
+fn subnets_name_their_relationship_by_any_server_of_it() {
+    let hub = json!([branch(1), branch(2)]);
+    let named = |name: &str| json!({ "ha-server-name": name });
+    let both = relationships_of_subnets(&hub, [named("spoke2"), json!({}), named("hub1")]);
+    assert_eq!(both, (vec![Some(1), Some(0)], Vec::new()));
+    let own = relationships_of_subnets(&hub, [named("hub1"), named("hub2"), named("hub1")]);
+    assert_eq!(own, (vec![Some(0), Some(1)], Vec::new()));
+    for (context, warning) in [
+        (json!({}), "no relationship serves the subnet: it lacks `ha-server-name`"),
+        (named("x"), "no relationship serves the subnet: none has the server `x`"),
+        (named(""), "'ha-server-name' must be a non-empty string"),
+        (json!({ "ha-server-name": 7 }), "'ha-server-name' must be a non-empty string"),
+    ] {
+        let (of_subnets, warnings) =
+            relationships_of_subnets(&hub, [context, named("hub1"), json!({})]);
+        assert_eq!((of_subnets, warnings), (vec![None, Some(0)], vec![warning.to_owned()]));
+    }
+    // The only relationship serves all subnets, whether they name it or not.
+    let one = relationships_of_subnets(&json!([branch(1)]), [json!({}), named("x"), json!({})]);
+    assert_eq!(one, (vec![None, None], Vec::new()));
 }

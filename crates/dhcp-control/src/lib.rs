@@ -58,6 +58,6 @@ pub use interfaces::InterfaceFacts;
 pub use ip_version::IpVersion;
 pub use prometheus::{Latency, MetricsSnapshot, ProcessFacts, prometheus};
 pub use secrets::restore_secrets;
-pub use service::{HA_LOCAL, ServiceState};
+pub use service::{HA_LOCAL, HA_REMOTE, ServiceState};
 pub use subnet_facts::SubnetFacts;
 pub use text::{kea_json, time_stamp};

@@ -6,9 +6,11 @@
 //! are finer than Kea's. Every number is a count since the start of the server; resets by control
 //! commands do not affect it.
 
+mod relationships;
+
 use core::fmt::{Display, Write as _};
 
-use dhcp_ha::{HaMetrics, HaState};
+use dhcp_ha::HaMetrics;
 
 use crate::exporter::{self, ExporterLabels};
 use crate::ip_version::IpVersion;
@@ -37,8 +39,8 @@ pub struct MetricsSnapshot<'a> {
     pub legal_log: Option<&'a [(&'static str, u64)]>,
     /// Counts of name change requests by result; `None` if the server sends none.
     pub name_changes: Option<&'a [(&'static str, u64)]>,
-    /// Numbers about the relationship with a partner; `None` without one.
-    pub pair: Option<&'a HaMetrics>,
+    /// Numbers about the relationships with partners, each with the name of this server in it.
+    pub pairs: &'a [(String, HaMetrics)],
     /// Calls of scripts by the hook library run_script, by their ends, each with its number; `None`
     /// if the server cannot run scripts.
     pub script_runs: Option<&'a [(&'static str, u64)]>,
@@ -132,9 +134,7 @@ pub fn prometheus(snapshot: &MetricsSnapshot<'_>) -> String {
     }
     subnets(&mut page, &snapshot.counts.subnets);
     lease_events(&mut page, &snapshot.counts.events);
-    if let Some(pair) = snapshot.pair {
-        relationship(&mut page, pair);
-    }
+    relationships::write(&mut page, snapshot.pairs);
     latencies(&mut page, snapshot.latencies);
     if let Some(bytes) = snapshot.lease_file_bytes {
         page.head("lease_file_bytes", "gauge", "Size of the lease file.");
@@ -176,44 +176,6 @@ fn lease_events(page: &mut MetricsText, events: &EventCounts) {
     one("event_subscribers_cut_off_total", "counter", help, events.cut_off);
     let help = "Lease events that no listener got, because too many waited.";
     one("events_lost_total", "counter", help, events.lost);
-}
-
-/// Writes the metrics of the relationship with a partner: both servers' states, the lag of the
-/// partner, and conflicts.
-fn relationship(page: &mut MetricsText, pair: &HaMetrics) {
-    let states = [
-        ("ha_state", "State of this server: 1 for the present state.", Some(pair.state)),
-        ("ha_partner_state", "State of the partner: 1 for the present state.", pair.partner),
-    ];
-    for (name, help, present) in states {
-        page.head(name, "gauge", help);
-        for state in HaState::ALL {
-            page.value(name, &[("state", &state)], &u8::from(present == Some(state)));
-        }
-    }
-    let help = "Changes of this server's state, by the state that it entered.";
-    page.head("ha_state_changes_total", "counter", help);
-    for (state, count) in HaState::ALL.iter().zip(&pair.entered) {
-        page.value("ha_state_changes_total", &[("state", state)], count);
-    }
-    let mut one = |name: &str, kind: &str, help: &str, value: &dyn Display| {
-        page.head(name, kind, help);
-        page.value(name, &[], value);
-    };
-    let help = "Time since the last successful heartbeat.";
-    one("ha_heartbeat_age_seconds", "gauge", help, &pair.silent_s);
-    if let Some(skew_s) = pair.clock_skew_s {
-        let help = "Clock of the partner minus that of this server.";
-        one("ha_clock_skew_seconds", "gauge", help, &skew_s);
-    }
-    let help = "Changes of leases that the partner does not know because of the state.";
-    one("ha_unsent_updates", "gauge", help, &pair.unsent_updates);
-    let help = "Updates of leases that the partner has refused.";
-    one("ha_refused_updates_total", "counter", help, &pair.refused_updates);
-    let help = "Clients whose last update the partner has refused.";
-    one("ha_refused_clients", "gauge", help, &pair.refused_clients);
-    let help = "Clients that the partner leaves without an answer.";
-    one("ha_unacked_clients", "gauge", help, &pair.unacked_clients);
 }
 
 /// Writes the metrics of the process under the names that Prometheus's own libraries use, the

@@ -13,7 +13,7 @@ pub(crate) const USER: u32 = 1;
 pub const HA_LOCAL: u32 = 1000;
 /// First origin number (`origin-id` of `dhcp-disable`) of high availability partners, and the
 /// number of the older origin `ha-partner`.
-pub(crate) const HA_REMOTE: u32 = 2000;
+pub const HA_REMOTE: u32 = 2000;
 /// First origin number for lost database connections, which disable the DHCP service.
 pub(crate) const DATABASE: u32 = 3000;
 
@@ -25,13 +25,34 @@ pub struct ServiceState {
     /// Origins that have disabled the service, each with the monotonic time in nanoseconds at which
     /// its period ends; `None` without a period.
     disabled: BTreeMap<u32, Option<u64>>,
+    /// Number of relationships of high availability if there are several, else 0: the partner in
+    /// each disables the service for the clients of the relationship only.
+    relationships: u32,
 }
 
 impl ServiceState {
-    /// Returns true if no origin has disabled the service, so that the server replies to requests.
+    /// Returns the state of an enabled service with `relationships` relationships of high
+    /// availability.
+    #[must_use]
+    pub fn with_relationships(relationships: usize) -> Self {
+        let several = if relationships > 1 { relationships } else { 0 };
+        Self { relationships: u32::try_from(several).unwrap_or(0), ..Self::default() }
+    }
+
+    /// Returns true if no origin has disabled the service as a whole, so that the server replies to
+    /// requests.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
-        self.disabled.is_empty()
+        let of_relationships = HA_REMOTE..HA_REMOTE + self.relationships;
+        self.disabled.keys().all(|origin| of_relationships.contains(origin))
+    }
+
+    /// Returns true if the partner in the relationship at position `at`, one of several, has
+    /// disabled the service for the clients of the relationship.
+    #[must_use]
+    pub fn is_disabled_by_partner(&self, at: usize) -> bool {
+        let at = u32::try_from(at).ok().filter(|at| *at < self.relationships);
+        at.is_some_and(|at| self.disabled.contains_key(&(HA_REMOTE + at)))
     }
 
     /// Disables the service for `origin`, for `period_s` seconds if given. Without a period, an
@@ -77,6 +98,20 @@ impl ServiceState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_partner_in_one_of_several_relationships_disables_the_service_for_that_one() {
+        let now = Now::default();
+        for (relationships, is_enabled) in [(0, false), (1, false), (2, true), (3, true)] {
+            let mut state = ServiceState::with_relationships(relationships);
+            state.disable(now, HA_REMOTE + 1, None);
+            assert_eq!(state.is_enabled(), is_enabled, "{relationships}");
+            assert_eq!(state.is_disabled_by_partner(1), is_enabled, "{relationships}");
+            assert!(!state.is_disabled_by_partner(0), "{relationships}");
+            state.disable(now, HA_REMOTE + 3, None);
+            assert!(!state.is_enabled() && !state.is_disabled_by_partner(3), "{relationships}");
+        }
+    }
 
     #[test]
     fn every_origin_has_to_enable_what_it_disabled() {

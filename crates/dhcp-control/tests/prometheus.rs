@@ -40,6 +40,11 @@ fn counts(version: IpVersion) -> ServerCounts {
 }
 
 fn page(version: IpVersion) -> String {
+    page_of(version, &[("server1".to_owned(), PAIR)])
+}
+
+/// Returns the page of a server with the relationships `pairs`.
+fn page_of(version: IpVersion, pairs: &[(String, HaMetrics)]) -> String {
     let latencies = [
         Latency { message: "discover", buckets: vec![(10, 2), (1000, 3)], beyond: 1, sum_us: 2500 },
         Latency { message: "request", ..Latency::default() },
@@ -57,7 +62,7 @@ fn page(version: IpVersion) -> String {
         legal_log: Some(&[("written", 7), ("lost", 0)]),
         name_changes: Some(&[("sent", 5)]),
         script_runs: Some(&[("succeeded", 8), ("not-started", 0)]),
-        pair: Some(&PAIR),
+        pairs,
         latencies: &latencies,
         lease_file_bytes,
         process: ProcessFacts {
@@ -88,6 +93,23 @@ const PAIR: HaMetrics = HaMetrics {
     refused_clients: 3,
     unacked_clients: 11,
 };
+
+#[test]
+fn each_of_several_relationships_has_a_label() {
+    let other = HaMetrics { state: HaState::HotStandby, clock_skew_s: None, ..PAIR };
+    let pairs = [("server2".to_owned(), PAIR), ("a \"b\"".to_owned(), other)];
+    let page = page_of(IpVersion::V4, &pairs);
+    for line in [
+        "godwit_dhcp4_ha_state{relationship=\"server2\",state=\"partner-down\"} 1",
+        "godwit_dhcp4_ha_state{relationship=\"a \\\"b\\\"\",state=\"hot-standby\"} 1",
+        "godwit_dhcp4_ha_clock_skew_seconds{relationship=\"server2\"} -2",
+        "godwit_dhcp4_ha_unsent_updates{relationship=\"server2\"} 17",
+    ] {
+        assert!(page.lines().any(|other| other == line), "{line}: {page}");
+    }
+    let heads = page.lines().filter(|line| line.starts_with("# TYPE godwit_dhcp4_ha_"));
+    assert_eq!(heads.count(), 9);
+}
 
 #[test]
 fn a_pair_has_its_states_lag_and_conflicts() {

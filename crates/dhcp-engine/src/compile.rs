@@ -12,7 +12,7 @@ use dhcp_lease::{PoolIndex, PoolSpec};
 use dhcp_wire::OptionParsing;
 
 use crate::adaptive;
-use crate::classify::{self, Classes, StringProgram};
+use crate::classify::{self, ClassIndex, Classes, StringProgram};
 use crate::client_name::NameTerms;
 use crate::hosts::{HostTerms, Hosts, ReservationOf, ReservationScope};
 use crate::links::{Links, allocator};
@@ -164,9 +164,20 @@ pub(crate) fn classes<F: CompiledFamily>(config: &DhcpConfig<F>) -> Classes {
     }
     let referred = guards.chain(tags).chain(&named).map(String::as_str);
     let classes = Classes::compile(&config.client_classes, referred);
-    match &config.global.high_availability {
-        Some(relationship) => classes.with_scopes(relationship),
-        None => classes,
+    match &*config.global.high_availability {
+        [only] => classes.with_scopes(only),
+        _ => classes,
+    }
+}
+
+/// Returns the classes of the scopes of the relationships of `config`, if there are several.
+fn scope_classes<F: CompiledFamily>(
+    config: &DhcpConfig<F>,
+    classes: &Classes,
+) -> Vec<Option<ClassIndex>> {
+    match &*config.global.high_availability {
+        [] | [_] => Vec::new(),
+        several => several.iter().map(|relationship| classes.primary_scope(relationship)).collect(),
     }
 }
 
@@ -256,6 +267,7 @@ pub(crate) fn snapshot<F: CompiledFamily>(
         networks: networks
             .map(|own| ScopeTerms::compile(&own.guards, &own.options, &classes))
             .collect(),
+        scope_classes: scope_classes(config, &classes),
         class_terms: class_terms.map(|class| F::class_terms(class, &classes)).collect(),
         has_guards: scopes(config).any(|(guards, _)| !guards.required.is_empty()),
         by_prefix: PrefixTable::new(&prefixes),
@@ -297,6 +309,7 @@ fn compile_subnet<F: CompiledFamily>(
         ),
         stores_relay_info: subnet.store_extended_info,
         network: subnet.network,
+        relationship: subnet.relationship,
         reservation_modes: subnet.reservation_modes,
         scope: ScopeTerms::compile(&subnet.guards, &subnet.options, classes),
         hostname: tuning.of_subnet(&subnet.hostname, classes),

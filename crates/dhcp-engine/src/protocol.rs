@@ -13,6 +13,7 @@ use crate::hosts::{HostCache, HostHashes, Identifiers};
 use crate::in_flight::{ClientKeys, InFlight};
 use crate::interfaces::InterfaceNames;
 use crate::pair_filter::PairClient;
+use crate::pair_filters::PairFilters;
 use crate::prefixes::SubnetIndex;
 use crate::reason::DropReason;
 use crate::snapshot::{ScopedProtocol, Snapshot};
@@ -190,6 +191,8 @@ pub struct ServeContext<'d, P: Protocol, S> {
     pub interfaces: &'d InterfaceNames,
     /// Cache of the shard for hosts that were looked up outside the configuration.
     pub hosts: &'d HostCache<P>,
+    /// Filters of the relationships of high availability.
+    pub pairs: &'d PairFilters,
 }
 
 /// Reply that a transaction has written into the buffer.

@@ -19,6 +19,11 @@ base::named! {
         ServiceDisabled = "service-disabled",
         /// Client for whom the partner of a pair is responsible (high availability).
         PartnersClient = "partners-client",
+        /// Message of a subnet whose relationship is not ready to serve clients, if there are
+        /// several relationships (high availability).
+        PairNotReady = "pair-not-ready",
+        /// Message of a subnet that belongs to none of several relationships (high availability).
+        NoRelationship = "no-relationship",
         /// Lease that the partner of a pair has refused (high availability).
         PartnerRefused = "partner-refused",
         /// Message that would change a lease while too many changes wait for listeners that hold
@@ -137,6 +142,8 @@ impl DropReason {
             Self::Filtered | Self::LeaseQueryRefused => Some(DropStatistic::AdminFiltered),
             Self::Rejected
             | Self::PartnersClient
+            | Self::PairNotReady
+            | Self::NoRelationship
             | Self::NoSubnet
             | Self::NoOwnAddress
             | Self::UnknownClient

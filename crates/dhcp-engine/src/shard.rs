@@ -21,7 +21,8 @@ use crate::hosts::HostCache;
 use crate::in_flight::{ClientKeys, InFlight, InFlightAdmission};
 use crate::interfaces::InterfaceNames;
 use crate::outbox::{Envelope, Outbox};
-use crate::pair_filter::{PairFilter, PairShare};
+use crate::pair_filter::PairShare;
+use crate::pair_filters::PairFilters;
 use crate::protocol::{
     LookupGuess, MeasuredRequest, Notice, Protocol, ReplySink, ServeContext, WrittenReply,
 };
@@ -109,8 +110,8 @@ pub struct Shard<P: Protocol, S> {
     prefetch: Prefetch,
     /// Gate that replies wait for, in addition to their rows.
     event_gate: Arc<EventGate>,
-    /// Filter of the messages for which the partner of a pair is responsible.
-    pair_filter: Arc<PairFilter>,
+    /// Filters of the messages for which partners are responsible.
+    pairs: PairFilters,
 }
 
 impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
@@ -140,7 +141,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             hosts: HostCache::default(),
             prefetch: no_prefetch,
             event_gate: Arc::default(),
-            pair_filter: Arc::default(),
+            pairs: PairFilters::default(),
         }
     }
 
@@ -149,9 +150,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         self.event_gate = gate;
     }
 
-    /// Makes the shard serve the clients that `filter` leaves to it. The default is all clients.
-    pub fn set_pair_filter(&mut self, filter: Arc<PairFilter>) {
-        self.pair_filter = filter;
+    /// Makes the shard serve the clients that `filters` leave to it. The default is all clients.
+    pub fn set_pair_filters(&mut self, filters: PairFilters) {
+        self.pairs = filters;
     }
 
     /// Returns the highest epoch whose replies may leave.
@@ -347,7 +348,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         transmit: &impl ReplySink<P>,
     ) -> Option<Read<'m, P>> {
         let ArrivedDatagram { since_ns, octets, ingress } = datagram;
-        let share = self.pair_filter.share();
+        let share = self.pairs.share();
         if self.is_disabled || share == PairShare::Closed {
             self.drop_unread(DropReason::ServiceDisabled, octets, ingress, transmit);
             return None;
@@ -372,9 +373,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             && let Some(client) = P::pair_client(&message)
             && !scopes.serves(&client)
         {
-            if scopes.is_observed {
-                self.pair_filter.record(&client);
-            }
+            self.pairs.record(&client, scopes);
             self.drop_unread(DropReason::PartnersClient, octets, ingress, transmit);
             return None;
         }
@@ -503,6 +502,7 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             subnet_events: &self.subnet_events,
             interfaces: &self.interfaces,
             hosts: &self.hosts,
+            pairs: &self.pairs,
         };
         self.served = keys;
         let served = P::serve(now, &snapshot, message, ingress, context);

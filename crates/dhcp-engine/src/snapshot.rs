@@ -76,6 +76,9 @@ pub struct Snapshot<F: ScopedProtocol> {
     pub preference: Preference,
     pub(crate) subnets: Vec<Subnet<F>>,
     pub(crate) networks: Vec<ScopeTerms<F::Code>>,
+    /// Classes of the only scope of each relationship of high availability, if there are several
+    /// relationships; `None` for a class that the configuration does not refer to.
+    pub(crate) scope_classes: Vec<Option<ClassIndex>>,
     /// Terms of the client classes, in the order of `client-classes`.
     pub(crate) class_terms: Vec<F::ClassTerms>,
     /// True if any pool, subnet or shared network of the configuration is for clients of some
@@ -136,6 +139,8 @@ pub struct Subnet<F: ScopedProtocol> {
     /// Position of the subnet's shared network among those of the configuration; `None` outside of
     /// shared networks.
     pub network: Option<usize>,
+    /// Position of the subnet's relationship of high availability; `None` if the subnet names none.
+    pub relationship: Option<usize>,
     /// Reservation modes of the subnet (`reservations-global` and others).
     pub reservation_modes: ReservationModes,
     /// Required client classes, additional classes and options of the subnet.

@@ -8,6 +8,7 @@ mod common;
 mod counterparts;
 mod elsewhere;
 mod hosts;
+mod hub;
 mod instructions;
 mod lease_query;
 mod option_choice;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::state::HaState;
 
 /// First number by which a server that synchronizes disables its partner's service (`origin-id`).
-pub(crate) const PARTNER_ORIGIN: u32 = 2000;
+const PARTNER_ORIGIN: usize = 2000;
 
 /// Command to the partner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +45,13 @@ impl PartnerCommand {
     #[must_use]
     pub fn body(&self, config: &HaRelationship, service: &str) -> Value {
         let name = &config.own.name;
+        let origin = PARTNER_ORIGIN + config.number;
         let (command, arguments) = match self {
             Self::Heartbeat => ("ha-heartbeat".to_owned(), json!({ "server-name": name })),
             Self::Disable(period_s) => {
                 let period_s = period_s.unwrap_or((config.limits.sync_ms / 1_000).max(1).into());
                 let arguments = json!({ "max-period": period_s, "origin": "ha-partner",
-                                        "origin-id": PARTNER_ORIGIN });
+                                        "origin-id": origin });
                 ("dhcp-disable".to_owned(), arguments)
             }
             Self::Page(after) => {
@@ -60,14 +61,14 @@ impl PartnerCommand {
                 (format!("lease{family}-get-page"), arguments)
             }
             Self::SyncComplete => {
-                let arguments = json!({ "origin": PARTNER_ORIGIN, "origin-id": PARTNER_ORIGIN,
+                let arguments = json!({ "origin": origin, "origin-id": origin,
                                         "server-name": name });
                 ("ha-sync-complete-notify".to_owned(), arguments)
             }
             Self::Reset => ("ha-reset".to_owned(), json!({ "server-name": name })),
             Self::DelayedUpdates | Self::ReturnedLeases => return Value::Null,
             Self::Enable => {
-                let arguments = json!({ "origin": "ha-partner", "origin-id": PARTNER_ORIGIN });
+                let arguments = json!({ "origin": "ha-partner", "origin-id": origin });
                 ("dhcp-enable".to_owned(), arguments)
             }
             Self::NotifyMaintenance { is_cancel, state } => {

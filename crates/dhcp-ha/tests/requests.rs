@@ -34,6 +34,21 @@ fn deferred(
 }
 
 #[test]
+fn each_relationship_disables_the_partner_by_a_number_of_its_own() {
+    for number in [0, 3] {
+        let mut config = config(0, HaMode::HotStandby);
+        config.number = number;
+        let origin = json!(2000 + number);
+        for command in
+            [PartnerCommand::Disable(None), PartnerCommand::Enable, PartnerCommand::SyncComplete]
+        {
+            let body = command.body(&config, "dhcp4");
+            assert_eq!(body["arguments"]["origin-id"], origin, "{body}");
+        }
+    }
+}
+
+#[test]
 fn the_start_of_a_maintenance_ends_in_one_of_three_ways() {
     let cases = [
         (result(0, "", &Value::Null), HaState::PartnerInMaintenance, 0, "can be now safely shut"),

@@ -75,6 +75,7 @@ pub(crate) fn config(own: usize, mode: HaMode) -> HaRelationship {
         tls: None,
     };
     HaRelationship {
+        number: 0,
         mode,
         own: peer(own),
         peers: (0..servers_in(mode)).filter(|at| *at != own).map(peer).collect(),

@@ -64,14 +64,14 @@ impl<P: DaemonFamily> LeaseBackend<P> {
     ) -> Result<Self, ServerError> {
         let global = &config.global;
         let database = &global.lease_database;
-        // The supervisor, the feed of events and the synchronization with a partner have one more
-        // shard number each, and wait without being woken.
+        // The supervisor, the feed of events and the synchronization with each partner have one
+        // more shard number each, and wait without being woken.
         let woken = move |shard| {
             if shard < shards {
                 wake(shard)
             }
         };
-        let log_shards = SharedLogState::new(shards + 3, woken);
+        let log_shards = SharedLogState::new(shards + 2 + global.high_availability.len(), woken);
         if let Some(sql) = &database.sql {
             let opened = database::open(global, sql, loading)?;
             let thread = database::start(global, sql, opened, log_shards, Arc::clone(table))?;
@@ -120,7 +120,7 @@ impl<P: DaemonFamily> LeaseBackend<P> {
 
     /// Returns the lease store of shard number `shard`. The number after the last shard is the
     /// supervisor's, the next one that of the feed of lease events, and the one after that is for
-    /// leases of a partner.
+    /// leases of a partner, the first one if there are several.
     pub(crate) fn store(&self, shard: usize) -> ServerStore<P> {
         match self {
             Self::Memory(table) => ServerStore::Memory(MemoryStore::new(Arc::clone(table))),

@@ -25,7 +25,7 @@ use crate::events::{
     self, EventConsumers, EventService, LegalLogService, ListenerParts, ScriptPool,
 };
 use crate::frames::FrameCounters;
-use crate::ha::{self, HaService};
+use crate::ha::{self, HaServices};
 use crate::hosts::HostsDatabases;
 use crate::latency::{Latencies, Stopwatch};
 use crate::lease_query::BulkLeaseQueries;
@@ -213,7 +213,7 @@ where
     let store = leases.store(wakers.len() + 1);
     let listener_parts = ListenerParts::new(settings.port, scripts);
     let mut events = EventService::new(Arc::clone(&table), wakers.clone(), store, listener_parts);
-    let answers_partner = global.high_availability.is_some();
+    let answers_partner = !global.high_availability.is_empty();
     let (control, inbox) = ControlThread::start(events.source(), answers_partner)?;
     control.configure(ha::control_sockets(global)).map_err(ServerError::Control)?;
     let shared = Arc::new(SharedDaemonState {
@@ -229,8 +229,8 @@ where
     let in_force = ActiveConfiguration::<P>::new(checked, snapshot);
     let legal_log = Arc::new(LegalLogService::new(events.parts().scripts.as_ref()));
     legal_log.follow::<P>(&in_force.config)?;
-    let (pair, outlines) = (in_force.config.global.high_availability.clone(), &in_force.outlines);
-    let ha = pair.map(|pair| HaService::new(pair, P::NAME, inbox.shared_waker(), outlines));
+    let (pairs, outlines) = (&in_force.config.global.high_availability, &in_force.outlines);
+    let ha = HaServices::new(pairs, P::NAME, &inbox.shared_waker(), outlines);
     let services = EventConsumers { legal_log: Some(&legal_log), ha: ha.as_ref() };
     events.configure(&in_force.config, &in_force.outlines, services)?;
     let mut message_log = MessageLog::new(wakers.len());
@@ -366,9 +366,7 @@ where
     let mut shard = Shard::new(store, Arc::clone(&in_force.snapshot), in_flight);
     shard.set_prefetch(netio::prefetch);
     shard.set_event_gate(supervisor.events().gate());
-    if let Some(filter) = supervisor.pair_filter() {
-        shard.set_pair_filter(filter);
-    }
+    shard.set_pair_filters(supervisor.pair_filters());
     if let Some(hosts) = supervisor.hosts() {
         shard.set_hosts(hosts.cache(index, unpredictable_seed()));
     }

@@ -196,10 +196,10 @@ fn one_file_serves_both_servers_of_a_pair() {
     let path = written(4, folder.path(), settings);
     let name = path.to_str().unwrap();
     for (own, code, message) in [
-        (None, 1, "'this-server-name' parameter missing"),
+        (None, 2, "'this-server-name' parameter missing"),
         (Some("server1"), 0, ""),
         (Some("server2"), 0, ""),
-        (Some("server3"), 1, "no peer configuration specified for the 'server3'"),
+        (Some("server3"), 2, "no peer configuration specified for the 'server3'"),
     ] {
         let flags: Vec<&str> = own.iter().flat_map(|own| ["--ha-server-name", *own]).collect();
         let checked = run(4, folder.path(), &[&flags[..], &["-t", name]].concat());

@@ -117,6 +117,10 @@ pub struct SubnetConfig<F: ConfigTypes> {
     pub names: NameKeys,
     /// Expression of the hook library ddns_tuning that computes the names of the subnet's clients.
     pub hostname: SubnetHostname,
+    /// Index of the relationship of high availability that the subnet belongs to
+    /// (`ha-server-name`), in [`GlobalSettings::high_availability`](super::GlobalSettings); `None`
+    /// if the subnet names none.
+    pub relationship: Option<usize>,
     /// Settings that only this family's subnets have.
     pub own: F::OwnSubnet,
 }

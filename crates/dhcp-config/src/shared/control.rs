@@ -42,6 +42,8 @@ pub enum HttpPurpose {
         /// True if the socket accepts only the commands that a partner needs
         /// (`restrict-commands`).
         restricts_commands: bool,
+        /// Position of the relationship of the partner, if the server has several.
+        relationship: Option<usize>,
     },
 }
 

@@ -62,9 +62,9 @@ pub struct GlobalSettings {
     pub ddns_tuning: Option<DdnsTuning>,
     /// Parameters of the hook library flex-id.
     pub flex_id: FlexId,
-    /// Pair of servers that the server belongs to; `None` without the hook library
+    /// Relationships of servers that the server belongs to; empty without the hook library
     /// high_availability.
-    pub high_availability: Option<HaRelationship>,
+    pub high_availability: Vec<HaRelationship>,
     /// Parameters of the hook library lease_query; `None` when it is not loaded.
     pub lease_query: Option<LeaseQuery>,
     /// Parameters of the legal log; `None` without it.

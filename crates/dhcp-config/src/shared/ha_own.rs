@@ -56,8 +56,8 @@ impl OwnSettings {
         }
     }
 
-    /// Reads the name of the server in the relationship at `at`, and returns the possible names with
-    /// their position: those of the command line, else that of the host, else that of the
+    /// Reads the name of the server in the relationship at `at`, and returns the possible names
+    /// with their position: those of the command line, else that of the host, else that of the
     /// configuration.
     pub(super) fn server_names(
         &self,

@@ -27,8 +27,9 @@ const STATES: [&str; 12] = [
     "waiting",
 ];
 
-/// Reads the relationship `item`. Returns `None` if it is wrong.
+/// Reads the relationship `item`, the element `number` of the list. Returns `None` if it is wrong.
 pub(super) fn read(
+    number: usize,
     item: &JsonValue,
     unsupported: &mut Unsupported,
     findings: &mut ParseContext,
@@ -57,6 +58,7 @@ pub(super) fn read(
     fields.finish(findings);
     let (mode, names) = (mode?, names?);
     check_roles(item.at, mode, &peers, findings);
+    findings.check_hub(number, (item.at, mode), &peers);
     let mut own = names.take_own(&mut peers, findings)?;
     let is_wanted = [
         ("wait-backup-ack", waits_for_backups, "false", HaMode::PassiveBackup),
@@ -69,13 +71,16 @@ pub(super) fn read(
     if let Some(backup) = backups.nth(HA_BACKUPS_MAX) {
         unsupported.note(backup.at, format!("more than {HA_BACKUPS_MAX} backup servers"));
     }
-    if !threads.has_listener {
+    if threads.has_listener {
+        findings.check_listener(&own);
+    } else {
         check_control_socket(&own, findings);
     }
     if let Some(tls) = &mut own.peer.tls {
         tls.is_client_certificate_required = requires_certificates;
     }
     Some(HaRelationship {
+        number,
         mode,
         own: own.peer,
         peers: peers.into_iter().map(|one| one.peer).collect(),

@@ -17,6 +17,8 @@ use crate::source::SourcePosition;
 /// Servers that know each other's leases: an element of `high-availability`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HaRelationship {
+    /// Position of the relationship in `high-availability`.
+    pub number: usize,
     /// Mode of the relationship (`mode`).
     pub mode: HaMode,
     /// Server itself: the element of `peers` that `this-server-name` names.
@@ -177,6 +179,9 @@ impl HaRelationship {
 /// Maximum number of backup servers to which a server sends updates: each costs a thread.
 pub const HA_BACKUPS_MAX: usize = 8;
 
+/// Maximum number of relationships of a server: each costs two threads.
+pub const HA_RELATIONSHIPS_MAX: usize = 64;
+
 /// Settings of a relationship that Kea knows and this version cannot serve.
 #[derive(Default)]
 pub(super) struct Unsupported(Vec<(SourcePosition, String)>);
@@ -191,7 +196,7 @@ impl Unsupported {
         let is_unsupported = !self.0.is_empty();
         for (at, setting) in self.0 {
             let message = format!("high availability with {setting} is not supported");
-            findings.warn_help(at, message, "supported is one relationship, in every mode");
+            findings.warn(at, message);
         }
         if is_unsupported {
             findings.inactive(library, &inactive::HIGH_AVAILABILITY);
@@ -200,29 +205,46 @@ impl Unsupported {
     }
 }
 
-/// Reads the parameters `value` of the library, which is named at `library`. Returns `None` if they
-/// are wrong or not supported.
+/// Reads the parameters `value` of the library, which is named at `library`. Returns no
+/// relationship if they are wrong or not supported.
 pub(crate) fn read(
     library: SourcePosition,
     value: Option<&JsonValue>,
     findings: &mut ParseContext,
-) -> Option<HaRelationship> {
+) -> Vec<HaRelationship> {
     let Some(value) = value else {
         findings.inactive(library, &inactive::HIGH_AVAILABILITY);
-        return None;
+        return Vec::new();
     };
-    let mut fields = MapReader::from_value(value, "the parameters of high_availability", findings)?;
+    let what = "the parameters of high_availability";
+    let Some(mut fields) = MapReader::from_value(value, what, findings) else { return Vec::new() };
     let items = fields.list("high-availability", findings);
     fields.finish(findings);
-    let Some(first) = items.first() else {
+    if items.is_empty() {
         let help = "list one map with `this-server-name`, `mode` and `peers`";
         findings.error_help(value.at, "a list of HA configurations must not be empty", help);
-        return None;
-    };
-    let mut unsupported = Unsupported::default();
-    if let Some(second) = items.get(1) {
-        unsupported.note(second.at, "several relationships");
     }
-    let relationship = ha_relationship::read(first, &mut unsupported, findings);
-    if unsupported.report(library, findings) { None } else { relationship }
+    let mut unsupported = Unsupported::default();
+    if let Some(item) = items.get(HA_RELATIONSHIPS_MAX) {
+        unsupported.note(item.at, format!("more than {HA_RELATIONSHIPS_MAX} relationships"));
+    }
+    findings.relationships.count = items.len();
+    let read = |(number, item)| ha_relationship::read(number, item, &mut unsupported, findings);
+    let relationships: Vec<_> = items.iter().enumerate().filter_map(read).collect();
+    check_names(value.at, &relationships, findings);
+    if unsupported.report(library, findings) { Vec::new() } else { relationships }
+}
+
+/// Checks that the server is in some relationship of `relationships` under each of its names of the
+/// command line.
+fn check_names(at: SourcePosition, relationships: &[HaRelationship], findings: &mut ParseContext) {
+    if relationships.is_empty() {
+        return;
+    }
+    let is_unknown = |name: &&String| relationships.iter().all(|one| one.own.name != **name);
+    let unknown: Vec<String> = findings.server_names.iter().filter(is_unknown).cloned().collect();
+    for name in unknown {
+        let message = format!("no relationship has the server '{name}' of --ha-server-name");
+        findings.error_help(at, message, "name each server once, and none that does not exist");
+    }
 }

@@ -40,7 +40,7 @@ pub(crate) struct Hooks {
     pub(crate) active: Vec<Hook>,
     pub(crate) ddns_tuning: Option<DdnsTuning>,
     pub(crate) flex_id: FlexId,
-    pub(crate) high_availability: Option<HaRelationship>,
+    pub(crate) high_availability: Vec<HaRelationship>,
     pub(crate) lease_query: Option<LeaseQuery>,
     pub(crate) legal_log: Option<LegalLog>,
     pub(crate) run_script: Option<RunScript>,
@@ -111,7 +111,7 @@ impl Hooks {
         if hook == Hook::HighAvailability {
             let value = parameters.map(|entry| &entry.value);
             self.high_availability = high_availability::read(at, value, findings);
-            if self.high_availability.is_some() {
+            if !self.high_availability.is_empty() {
                 self.active.push(hook);
             }
             return;

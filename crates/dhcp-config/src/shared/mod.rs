@@ -17,6 +17,7 @@ pub(crate) mod godwit;
 mod ha_own;
 mod ha_peer;
 mod ha_relationship;
+pub(crate) mod ha_subnets;
 pub(crate) mod high_availability;
 pub(crate) mod hooks;
 pub(crate) mod hosts;
@@ -51,7 +52,7 @@ pub use control::*;
 pub use ddns_tuning::{DdnsTuning, SubnetHostname};
 pub use global::{GlobalSettings, SampleLimits};
 pub use high_availability::{
-    HA_BACKUPS_MAX, HaLimits, HaMode, HaPause, HaPeer, HaRelationship, HaRole,
+    HA_BACKUPS_MAX, HA_RELATIONSHIPS_MAX, HaLimits, HaMode, HaPause, HaPeer, HaRelationship, HaRole,
 };
 pub use inactive::{InactiveFeature, inactive_feature_names};
 pub use lease_query::{BulkLeaseQuery, LeaseQuery};

@@ -6,7 +6,7 @@ use super::class_list;
 use super::classes::ClassGuards;
 use super::config::NetworkConfig;
 use super::subnets::{EnclosingNetwork, Scope, Scoped, Subnets};
-use super::{godwit, other_keys};
+use super::{godwit, ha_subnets, other_keys};
 use crate::address::Address;
 use crate::context::ParseContext;
 use crate::fields::{MapReader, address_of, text_of};
@@ -78,14 +78,16 @@ impl<F: Scoped> Subnets<'_, F> {
         let scope = Scope::<F>::read(&mut fields, self.findings);
         let link = LinkSelectors::read::<F>(&mut fields, self.findings);
         let members = fields.list(F::SUBNETS, self.findings);
-        godwit::refuse_inside::<F>(fields.context(self.findings), self.findings);
+        let context = fields.context(self.findings);
+        godwit::refuse_inside::<F>(context, self.findings);
+        let server_name = ha_subnets::server_name(context);
         other_keys::finish(fields, F::ELSEWHERE, self.findings);
 
         let own_keys = scope.own_keys();
         let scope = scope.inside(global);
         scope.check_lifetimes(own_keys, self.findings);
-        let outer =
-            EnclosingNetwork { scope: &scope, network: Some(self.networks.len()), link: &link };
+        let network = Some(self.networks.len());
+        let outer = EnclosingNetwork { scope: &scope, network, link: &link, server_name };
         let mut shared = link.interface.clone();
         let mut member_keys = Vec::new();
         for member in members {

@@ -11,7 +11,7 @@ use super::networks::LinkSelectors;
 use super::pools::{self, EnclosingSubnet, PlacedRange};
 use super::terms::{Bounded, InheritableTerms};
 use super::types::Lifetime;
-use super::{ddns_tuning, godwit, legal_log, other_keys};
+use super::{ddns_tuning, godwit, ha_subnets, legal_log, other_keys};
 use crate::address::{Address, first_of, prefix};
 use crate::context::ParseContext;
 use crate::document::DocumentSchema;
@@ -188,6 +188,8 @@ pub(super) struct EnclosingNetwork<'s, F: Scoped> {
     pub(super) scope: &'s Scope<F>,
     pub(super) network: Option<usize>,
     pub(super) link: &'s LinkSelectors<F::Address>,
+    /// Value of `ha-server-name` of the network.
+    pub(super) server_name: Option<&'s JsonValue>,
 }
 
 impl<'f, F: Scoped> Subnets<'f, F> {
@@ -204,7 +206,8 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         let mut reader = Self::new(is_address_unique, findings);
         networks.iter().for_each(|item| reader.read_network(item, global));
         let link = LinkSelectors::default();
-        let outer = EnclosingNetwork { scope: global, network: None, link: &link };
+        let outer =
+            EnclosingNetwork { scope: global, network: None, link: &link, server_name: None };
         for item in subnets {
             reader.read_subnet(item, &outer);
         }
@@ -251,7 +254,9 @@ impl<'f, F: Scoped> Subnets<'f, F> {
         let host_items = fields.list("reservations", self.findings);
         let delegated_items = F::delegated_items(&mut fields, self.findings);
         F::check_own_keys(&mut fields, self.findings);
-        let hostname = self.read_context(&mut fields, id, prefix.map(|prefix| prefix.value));
+        let context = fields.context(self.findings);
+        let hostname = self.read_context(context, id, prefix.map(|prefix| prefix.value));
+        let relationship = self.read_relationship(context, item.at, outer);
         other_keys::finish(fields, F::ELSEWHERE, self.findings);
 
         let own_keys = scope.own_keys();
@@ -300,20 +305,32 @@ impl<'f, F: Scoped> Subnets<'f, F> {
             store_extended_info: policy.store_extended_info(),
             names: scope.terms.names.settled(),
             hostname,
+            relationship,
             own,
         });
         Some((own_interface, own_keys))
     }
 
-    /// Reads the `user-context` of the subnet `id`: if the legal log leaves its leases out, and the
-    /// expression that computes the names of its clients, which is returned.
+    /// Returns the relationship of high availability that the subnet at `at`, which has the user
+    /// context `context`, belongs to.
+    fn read_relationship(
+        &mut self,
+        context: Option<&JsonValue>,
+        at: SourcePosition,
+        outer: &EnclosingNetwork<'_, F>,
+    ) -> Option<usize> {
+        let server_name = ha_subnets::server_name(context).or(outer.server_name);
+        self.findings.relationship_of_subnet(at, server_name)
+    }
+
+    /// Reads `context`, the `user-context` of the subnet `id`: if the legal log leaves its leases
+    /// out, and the expression that computes the names of its clients, which is returned.
     fn read_context(
         &mut self,
-        fields: &mut MapReader<'_>,
+        context: Option<&JsonValue>,
         id: u32,
         prefix: Option<(F::Address, u8)>,
     ) -> SubnetHostname {
-        let context = fields.context(self.findings);
         godwit::refuse_inside::<F>(context, self.findings);
         if legal_log::is_switched_off(context) {
             self.findings.silent_subnets.push(id);

@@ -140,6 +140,12 @@ impl Classes {
         self
     }
 
+    /// Returns the class `HA_<name>` of the primary server of `relationship`; `None` when the
+    /// configuration does not refer to it.
+    pub(crate) fn primary_scope(&self, relationship: &HaRelationship) -> Option<ClassIndex> {
+        ScopeClasses::new(relationship, |name| self.index(name)).primary()
+    }
+
     /// Returns the index of the class `name`; `None` when the configuration does not refer to the
     /// name.
     #[must_use]

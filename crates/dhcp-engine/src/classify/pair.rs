@@ -33,6 +33,12 @@ impl ScopeClasses {
         }
     }
 
+    /// Returns the class of the primary server's scope.
+    pub(super) const fn primary(&self) -> Option<ClassIndex> {
+        let [first, _] = self.of_servers;
+        first
+    }
+
     /// Returns the class of the scope that the client of a message belongs to. Messages that every
     /// server answers are in the class of the primary server, as in Kea.
     pub(super) fn of_message(&self, view: &impl PacketView) -> Option<ClassIndex> {

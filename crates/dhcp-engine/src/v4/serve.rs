@@ -191,20 +191,21 @@ impl Protocol for V4 {
         ingress: Ingress,
         context: ServeContext<'_, Self, S>,
     ) -> Result<WrittenReply<Self::Destination>, NoReply> {
-        let ServeContext { store, work, buffer, counters, subnet_events, interfaces, hosts } =
-            context;
+        let ServeContext { store, work, buffer, counters, subnet_events, .. } = context;
+        let (interfaces, pairs) = (context.interfaces, context.pairs);
         if let Some(terms) = &snapshot.own.lease_query
             && message.message_type() == Some(MessageType::LeaseQuery)
         {
             return lease_query::serve(now, snapshot, terms, message, ingress, store, buffer);
         }
-        let hosts = HostBook::new(&snapshot.hosts, hosts);
+        let hosts = HostBook::new(&snapshot.hosts, context.hosts);
         let count = |event, subnet| counters.events().count(event, subnet_events, subnet);
         let stored_relay_information =
             work.stored_relay_information.recover(now, snapshot, message, store);
         let view = PacketView4 { message, ingress: &ingress, interfaces, stored_relay_information };
         let (client_facts, name) = (&mut work.client_facts, &mut work.name);
-        let begun = Transaction::begin(snapshot, hosts, view, client_facts, name, &mut work.flex);
+        let flex = &mut work.flex;
+        let begun = Transaction::begin(snapshot, hosts, view, pairs, client_facts, name, flex);
         if hosts.has_missed() {
             return Err(NoReply::AwaitHosts);
         }

@@ -25,6 +25,7 @@ use crate::hosts::{HostBook, Identifiers};
 use crate::links::PoolLocation;
 use crate::omission::{Omission, clear_if_too_long};
 use crate::options::ScopeOptions;
+use crate::pair_filters::PairFilters;
 use crate::prefixes::SubnetIndex;
 use crate::transaction::{
     CandidateRequest, CommitProgress, MessageTransaction, NoReply, TransactionInput,
@@ -115,11 +116,29 @@ fn identity_on_link<'m>(
     }
 }
 
+/// Returns the subnet for the message in `view`, whose client is in `classes` and which `pairs`
+/// must leave to this server.
+fn select_subnet(
+    snapshot: &Snapshot,
+    view: &PacketView4<'_>,
+    pairs: &PairFilters,
+    classes: &mut ClassSet,
+) -> Result<Option<SubnetIndex>, DropReason> {
+    let subnet = select::subnet(snapshot, view, |subnet| snapshot.admits(subnet, classes));
+    pairs.admit(snapshot, subnet, view.message, classes)?;
+    if subnet.is_none() && is_direct_broadcast(view) {
+        // Another server on the link may know the client, so no reply is sent, as in Kea (RFC 2131
+        // §4.3.2).
+        return Err(DropReason::NoSubnet);
+    }
+    Ok(subnet)
+}
+
 impl<'m> Transaction<'m> {
     /// Begins the transaction of the DHCPv4 message in `view`: finds its intent, the identity,
-    /// classes and hosts of its client, and its subnet. `client_facts`, `name` and `flex` are
-    /// filled anew. When hosts that it needs are not looked up yet ([`HostBook::has_missed`]), the
-    /// caller must discard the result, also an error.
+    /// classes and hosts of its client, and its subnet, whose clients `pairs` must leave to this
+    /// server. `client_facts`, `name` and `flex` are filled anew. When hosts that it needs are not
+    /// looked up yet ([`HostBook::has_missed`]), the caller must discard the result, also an error.
     ///
     /// # Errors
     ///
@@ -128,6 +147,7 @@ impl<'m> Transaction<'m> {
         snapshot: &'m Snapshot,
         hosts: HostBook<'m, V4>,
         view: PacketView4<'m>,
+        pairs: &PairFilters,
         client_facts: &'m mut ClientFacts,
         name: &'m mut ClientName,
         flex: &'m mut FlexIdValue,
@@ -148,13 +168,7 @@ impl<'m> Transaction<'m> {
         }
         let identifiers = identifiers::identifiers(snapshot, &view, client_id, flex);
         client_facts.find_early(snapshot, hosts, &view, &identifiers)?;
-        let admits = |subnet| snapshot.admits(subnet, &client_facts.classes);
-        let subnet = select::subnet(snapshot, &view, admits);
-        if subnet.is_none() && is_direct_broadcast(&view) {
-            // Another server on the link may know the client, so no reply is sent, as in Kea (RFC
-            // 2131 §4.3.2).
-            return Err(DropReason::NoSubnet);
-        }
+        let subnet = select_subnet(snapshot, &view, pairs, &mut client_facts.classes)?;
         // Kea selects no subnet for these messages: only the holder of the lease matters.
         let is_placeless = matches!(intent, Dhcp4Intent::Release(_) | Dhcp4Intent::Decline(_));
         let subnet = if is_placeless { None } else { subnet };

@@ -11,6 +11,7 @@ use super::{DropReason, Snapshot, hardware, select};
 use crate::classify::{Classes, PacketView6};
 use crate::client_facts::{ClientFacts, FlexIdValue};
 use crate::hosts::{HostBook, Identifiers};
+use crate::pair_filters::PairFilters;
 use crate::prefixes::SubnetIndex;
 
 /// Scratch memory for the facts about a DHCPv6 client. Each shard (server thread) has one, which it
@@ -59,6 +60,7 @@ impl<'m> RequestingClient<'m> {
         snapshot: &Snapshot,
         hosts: HostBook<'m, V6>,
         view: &PacketView6<'m>,
+        pairs: &PairFilters,
         client_facts: &mut ClientFacts,
         scratch: &'m mut Dhcp6IdentityScratch,
     ) -> Result<Self, DropReason> {
@@ -82,6 +84,7 @@ impl<'m> RequestingClient<'m> {
         client_facts.find_early(snapshot, hosts, view, &identifiers)?;
         let admits = |subnet| snapshot.admits(subnet, &client_facts.classes);
         let subnet = select::subnet(snapshot, view, admits);
+        pairs.admit(snapshot, subnet, view.packet, &mut client_facts.classes)?;
         client_facts.locate(snapshot, hosts, view, subnet, &identifiers)?;
         let is_rejected = client_facts.classes.contains(Classes::REJECT);
         Ok(Self { duid, hardware, subnet, identifiers, hosts, is_rejected })

@@ -215,7 +215,8 @@ impl Protocol for V6 {
         let hosts = HostBook::new(&snapshot.hosts, context.hosts);
         let mut associations = Associations::new();
         let view = PacketView6 { packet, ingress: &ingress, interfaces: context.interfaces };
-        let begun = Transaction::begin(snapshot, hosts, view, scratch, &mut associations);
+        let pairs = context.pairs;
+        let begun = Transaction::begin(snapshot, hosts, view, pairs, scratch, &mut associations);
         if hosts.has_missed() {
             return Err(NoReply::AwaitHosts);
         }

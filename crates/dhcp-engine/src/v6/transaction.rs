@@ -26,6 +26,7 @@ use crate::classify::PacketView6;
 use crate::client_facts::ClientFacts;
 use crate::hosts::{HostBook, HostIndex, HostTerms};
 use crate::omission::{Omission, clear_if_too_long};
+use crate::pair_filters::PairFilters;
 use crate::prefixes::SubnetIndex;
 use crate::transaction::{
     CandidateRequest, CommitProgress, MessageTransaction, NoReply, TransactionInput,
@@ -78,8 +79,9 @@ pub struct Transaction<'m> {
 
 impl<'m> Transaction<'m> {
     /// Begins the transaction of the DHCPv6 message in `view`: finds its intent, its client and
-    /// its subnet. `associations` are empty. When hosts that it needs are not looked up yet
-    /// ([`HostBook::has_missed`]), the caller must discard the result, also an error.
+    /// its subnet, whose clients `pairs` must leave to this server. `associations` are empty. When
+    /// hosts that it needs are not looked up yet ([`HostBook::has_missed`]), the caller must
+    /// discard the result, also an error.
     ///
     /// # Errors
     ///
@@ -88,6 +90,7 @@ impl<'m> Transaction<'m> {
         snapshot: &'m Snapshot,
         hosts: HostBook<'m, V6>,
         view: PacketView6<'m>,
+        pairs: &PairFilters,
         scratch: &'m mut Dhcp6ClientScratch,
         associations: &'m mut Associations<'m>,
     ) -> Result<Self, DropReason> {
@@ -97,7 +100,8 @@ impl<'m> Transaction<'m> {
         Dhcp6Intent::from_message(&message, false)?;
         let Dhcp6ClientScratch { client_facts, changes, name, identity } = scratch;
         changes.clear();
-        let client = RequestingClient::recognize(snapshot, hosts, &view, client_facts, identity)?;
+        let client =
+            RequestingClient::recognize(snapshot, hosts, &view, pairs, client_facts, identity)?;
         let subnet = client.subnet.map(|subnet| snapshot.subnet(subnet));
         let intent = Dhcp6Intent::from_message(
             &message,

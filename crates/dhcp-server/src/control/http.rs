@@ -24,6 +24,7 @@ use super::budget::{Budget, IncomingCommand, OutgoingAnswer, UNAUTHENTICATED_MAX
 use super::connections::ConnectionRegistration;
 use super::event_stream::{EventBody, EventStreams, ResponseBody};
 use super::parse::parse;
+use super::partner;
 use super::progress::{ControlConnectionPhase, ControlConnectionProgress};
 use super::progress_stream::{ControlStream, ProgressStream};
 use super::requests::{ControlRequest, ControlRequestSender};
@@ -55,39 +56,6 @@ pub(super) struct HttpSocketSettings {
     /// True if the control socket needs neither credentials nor a client certificate.
     is_open_to_all: bool,
     purpose: HttpPurpose,
-}
-
-/// Commands that a partner of a pair may send if `restrict-commands` is true.
-const PARTNER_COMMANDS: [&str; 17] = [
-    "list-commands",
-    "status-get",
-    "dhcp-disable",
-    "dhcp-enable",
-    "ha-reset",
-    "ha-heartbeat",
-    "ha-maintenance-notify",
-    "ha-sync-complete-notify",
-    "lease4-update",
-    "lease4-del",
-    "lease4-get-all",
-    "lease4-get-page",
-    "lease6-bulk-apply",
-    "lease6-update",
-    "lease6-del",
-    "lease6-get-all",
-    "lease6-get-page",
-];
-
-/// Returns true if a socket for this purpose accepts `command`.
-fn is_permitted(purpose: HttpPurpose, command: &serde_json::Value) -> bool {
-    let name = command["command"].as_str();
-    match purpose {
-        HttpPurpose::Control | HttpPurpose::Partner { restricts_commands: false } => true,
-        // A command without a name gets its answer from the dispatcher.
-        HttpPurpose::Partner { restricts_commands: true } => {
-            name.is_none_or(|name| PARTNER_COMMANDS.contains(&name))
-        }
-    }
 }
 
 impl HttpSocketSettings {
@@ -410,10 +378,13 @@ async fn outcome(
         (&Method::GET, _) => return StatusCode::NOT_FOUND.into(),
         // As in Kea, commands are accepted under any path.
         (&Method::POST, _) => match command(request, settings, control).await {
-            Ok(command) if !is_permitted(settings.purpose, &command) => {
+            Ok(command) if !partner::is_permitted(settings.purpose, &command) => {
                 return StatusCode::FORBIDDEN.into();
             }
-            Ok(command) if is_for_partner => ControlRequest::Command(with_origin(command)),
+            Ok(command) if is_for_partner => {
+                let command = with_origin(command);
+                ControlRequest::Command(partner::directed(settings.purpose, command))
+            }
             Ok(command) => ControlRequest::Command(command),
             Err(refusal) => return HttpResponseContent::Refusal(refusal),
         },

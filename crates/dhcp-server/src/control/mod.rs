@@ -13,6 +13,7 @@ mod connections;
 mod event_stream;
 mod http;
 mod parse;
+mod partner;
 mod progress;
 mod progress_stream;
 mod requests;
@@ -34,6 +35,7 @@ use netio::Waker;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
 
+pub(crate) use partner::RELATIONSHIP;
 pub(crate) use requests::{ControlRequest, Inbox, PendingControlRequest};
 
 use crate::ServerError;

@@ -37,7 +37,7 @@ use dhcp_lease::{LeaseStore, LeaseTable, RecordedEvent};
 use netio::{Clock, Waker};
 
 use crate::ServerError;
-use crate::ha::HaService;
+use crate::ha::HaServices;
 use crate::leases::ServerStore;
 use crate::service::{DaemonFamily, SubnetSummary};
 pub(crate) use legal_log::{LegalLogCounts, LegalLogFamily, LegalLogListener, LegalLogService};
@@ -155,8 +155,8 @@ impl ListenerParts {
 pub(crate) struct EventConsumers<'s> {
     /// Legal log, which listens if the configuration has one.
     pub(crate) legal_log: Option<&'s Arc<LegalLogService>>,
-    /// Relationship with a partner, if the configuration has one.
-    pub(crate) ha: Option<&'s HaService>,
+    /// Relationships with partners, if the configuration has any.
+    pub(crate) ha: Option<&'s HaServices>,
 }
 
 /// Returns the listeners that the configuration `config` asks for, and those of `services`, which

@@ -1,5 +1,5 @@
 //! High availability in the daemon: the relationship with the partner and the backup servers
-//! (`dhcp-ha`) with its connections, threads and clocks.
+//! (`dhcp-ha`) with its connections, threads and clocks. A hub has several.
 //!
 //! ```text
 //! thread `ha`:          heartbeats, synchronization -> relationship -> share of the shards
@@ -7,51 +7,44 @@
 //! threads `ha-backup-N`: the same for each backup server; replies wait only if configured
 //! supervisor:           commands of the partner -> relationship
 //! ```
+//!
+//! The threads of a second relationship are `ha-2`, `ha-partner-2` and so on.
 
 mod connections;
 mod delayed;
 mod driver;
 mod returned;
 mod sender;
+mod service;
+mod services;
 mod store;
+mod subnets;
 mod updates;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use dhcp_config::{
-    ControlSocket, GlobalSettings, HA_BACKUPS_MAX, HaMode, HaPeer, HaRelationship, HttpPurpose,
-    HttpSocket, SecretSource,
+    ControlSocket, GlobalSettings, HaMode, HaPeer, HaRelationship, HttpPurpose, HttpSocket,
+    SecretSource,
 };
-use dhcp_engine::{EventGate, PairFilter, PairScopes, PairShare};
+use dhcp_engine::{PairFilter, PairScopes, PairShare};
 use dhcp_ha::{HaAnswer, HaExecution, HaMetrics, PartnerQuery, Relationship, StateChange};
 use dhcp_store::regular_file;
 use netio::{Clock, Waker};
 use serde_json::Value;
 
-use crate::ServerError;
 use crate::http_client::{ClientTls, CommandRequest};
-use crate::service::{DaemonFamily, SubnetSummary};
+use crate::service::SubnetSummary;
 use delayed::DelayedUpdates;
+pub(crate) use services::HaServices;
 pub(crate) use store::PartnerLeaseStore;
-use updates::{PartnerListener, UpdateTarget};
+use subnets::RelationshipSubnets;
 
 /// Logger of Kea's library.
 const LOGGER: &str = "ha-hooks";
-/// Names of the listeners that send updates to backup servers, in the order of the configuration.
-const BACKUP_NAMES: [&str; HA_BACKUPS_MAX] = [
-    "ha-backup-1",
-    "ha-backup-2",
-    "ha-backup-3",
-    "ha-backup-4",
-    "ha-backup-5",
-    "ha-backup-6",
-    "ha-backup-7",
-    "ha-backup-8",
-];
 
 /// State that the threads of high availability share.
 #[derive(Debug)]
@@ -60,13 +53,18 @@ pub(crate) struct PairState {
     /// Signal of a change of the relationship, and of the end.
     has_changed: Condvar,
     is_ending: AtomicBool,
+    /// True while the partner has disabled the service for the clients of the relationship, if the
+    /// server has several.
+    is_disabled: AtomicBool,
     /// Share of the clients that the shards serve.
     filter: Arc<PairFilter>,
     /// Waker of the supervisor, which makes the state of the service follow.
     supervisor: Arc<Waker>,
     /// Name of the daemon in commands: `dhcp4` or `dhcp6`.
     service: &'static str,
-    subnets: Mutex<Arc<[SubnetSummary]>>,
+    subnets: Mutex<Arc<RelationshipSubnets>>,
+    /// Number of relationships of the server.
+    relationships: usize,
     /// Updates that wait while the partner does not answer. Locked after the relationship.
     delayed: Mutex<DelayedUpdates>,
 }
@@ -84,7 +82,7 @@ impl PairState {
     fn with<T>(&self, change: impl FnOnce(&mut Relationship) -> T) -> T {
         let mut relationship = self.relationship();
         let result = change(&mut relationship);
-        let share = share_of(&relationship);
+        let share = self.share_of(&relationship);
         let changes = relationship.take_changes();
         let has_answer = relationship.has_answer();
         let has_other_share = self.filter.share() != share;
@@ -101,13 +99,13 @@ impl PairState {
     }
 
     /// Executes the command `name` of the partner or of an administrator.
-    pub(crate) fn execute(&self, name: &str, arguments: &Value) -> Option<HaExecution> {
+    fn execute(&self, name: &str, arguments: &Value) -> Option<HaExecution> {
         self.with(|relationship| relationship.execute(Clock::now(), name, arguments))
     }
 
     /// Returns the answer to the command of an administrator whose execution was deferred; `None`
     /// while it is under way.
-    pub(crate) fn take_answer(&self) -> Option<HaAnswer> {
+    fn take_answer(&self) -> Option<HaAnswer> {
         self.relationship().take_answer()
     }
 
@@ -117,31 +115,64 @@ impl PairState {
     }
 
     /// Returns the relationship as `status-get` shows it.
-    pub(crate) fn status(&self) -> Value {
+    fn status(&self) -> Value {
         self.relationship().status(Clock::now())
     }
 
-    /// Returns the numbers about the relationship, for monitoring.
-    pub(crate) fn metrics(&self) -> HaMetrics {
-        self.relationship().metrics(Clock::now())
+    /// Returns the numbers about the relationship, for monitoring, with the name of this server.
+    pub(crate) fn metrics(&self) -> (String, HaMetrics) {
+        let relationship = self.relationship();
+        (relationship.config().own.name.clone(), relationship.metrics(Clock::now()))
     }
 
     /// Returns true if the server answers clients, as far as its scopes allow.
-    pub(crate) fn is_service_enabled(&self) -> bool {
+    fn is_service_enabled(&self) -> bool {
         self.relationship().is_service_enabled()
     }
 
+    /// Makes `is_disabled` the service for the clients of the relationship, as the partner demands
+    /// it. Returns true if the server served some of them before, and no longer does.
+    fn follow_partner(&self, is_disabled: bool) -> bool {
+        if self.is_disabled.swap(is_disabled, Ordering::AcqRel) == is_disabled {
+            return false;
+        }
+        let was_closed = self.filter.share() == PairShare::Closed;
+        self.with(|_| ());
+        is_disabled && !was_closed
+    }
+
+    /// Returns the share of the clients that a server with this relationship serves.
+    fn share_of(&self, relationship: &Relationship) -> PairShare {
+        if self.is_disabled.load(Ordering::Acquire) || !relationship.is_service_enabled() {
+            return PairShare::Closed;
+        }
+        let is_balanced = relationship.config().mode == HaMode::LoadBalancing;
+        let is_served = relationship.served_scopes();
+        if !is_balanced && is_served[0] {
+            return PairShare::All;
+        }
+        let is_observed = relationship.is_interrupted(Clock::now());
+        PairShare::Part(PairScopes { is_balanced, is_served, is_observed })
+    }
+
     /// Returns true if the relationship has the configuration `config`.
-    pub(crate) fn has_config(&self, config: Option<&HaRelationship>) -> bool {
-        config == Some(self.relationship().config())
+    fn has_config(&self, config: &HaRelationship) -> bool {
+        config == self.relationship().config()
+    }
+
+    /// Returns true if a server of the relationship has the name `name`.
+    fn has_server(&self, name: &str) -> bool {
+        self.relationship().config().servers().any(|server| server.name == name)
     }
 
     /// Makes `subnets` those of the configuration in force.
-    pub(crate) fn set_subnets(&self, subnets: &Arc<[SubnetSummary]>) {
-        *self.subnets.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(subnets);
+    fn set_subnets(&self, subnets: &Arc<[SubnetSummary]>) {
+        let number = self.relationship().config().number;
+        let subnets = RelationshipSubnets::new(subnets, number, self.relationships);
+        *self.subnets.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(subnets);
     }
 
-    fn subnets(&self) -> Arc<[SubnetSummary]> {
+    fn subnets(&self) -> Arc<RelationshipSubnets> {
         Arc::clone(&self.subnets.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -159,27 +190,13 @@ impl PairState {
     }
 
     /// Makes the threads end: updates that the partner does not take are given up.
-    pub(crate) fn end(&self) {
+    fn end(&self) {
         // Under the lock, so that no thread misses the signal.
         let relationship = self.relationship();
         self.is_ending.store(true, Ordering::Release);
         drop(relationship);
         self.has_changed.notify_all();
     }
-}
-
-/// Returns the share of the clients that a server with this relationship serves.
-fn share_of(relationship: &Relationship) -> PairShare {
-    if !relationship.is_service_enabled() {
-        return PairShare::Closed;
-    }
-    let is_balanced = relationship.config().mode == HaMode::LoadBalancing;
-    let is_served = relationship.served_scopes();
-    if !is_balanced && is_served[0] {
-        return PairShare::All;
-    }
-    let is_observed = relationship.is_interrupted(Clock::now());
-    PairShare::Part(PairScopes { is_balanced, is_served, is_observed })
 }
 
 fn log_change(name: &str, change: &StateChange, has_partner: bool) {
@@ -199,102 +216,27 @@ fn log_change(name: &str, change: &StateChange, has_partner: bool) {
     );
 }
 
-/// Relationship with the partner, and the thread that maintains it.
-pub(crate) struct HaService {
-    pub(crate) state: Arc<PairState>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl HaService {
-    /// Creates the relationship of a server with the configuration `config`; no thread runs yet.
-    pub(crate) fn new(
-        config: HaRelationship,
-        service: &'static str,
-        supervisor: Arc<Waker>,
-        subnets: &Arc<[SubnetSummary]>,
-    ) -> Self {
-        let filter = Arc::<PairFilter>::default();
-        filter.set_share(PairShare::Closed);
-        let state = PairState {
-            relationship: Mutex::new(Relationship::new(config, Clock::now())),
-            has_changed: Condvar::new(),
-            is_ending: AtomicBool::new(false),
-            filter,
-            supervisor,
-            service,
-            subnets: Mutex::new(Arc::clone(subnets)),
-            delayed: Mutex::default(),
-        };
-        Self { state: Arc::new(state), thread: None }
-    }
-
-    /// Returns the filter that the shards read.
-    pub(crate) fn filter(&self) -> Arc<PairFilter> {
-        Arc::clone(&self.state.filter)
-    }
-
-    /// Returns the listeners that send updates to the partner and to each backup server, if the
-    /// configuration has updates; they refuse replies at `gate`.
-    pub(crate) fn listeners(&self, gate: &Arc<EventGate>) -> Vec<PartnerListener> {
-        let relationship = self.state.relationship();
-        let config = relationship.config();
-        if !config.sends_lease_updates {
-            return Vec::new();
-        }
-        let partner = config.partner().map(UpdateTarget::partner);
-        let backups = BACKUP_NAMES.iter().zip(config.backups());
-        let backups =
-            backups.map(|(name, peer)| UpdateTarget::backup(name, peer, config.waits_for_backups));
-        let listener = |target: UpdateTarget| {
-            PartnerListener::new(Arc::clone(&self.state), Arc::clone(gate), target, config)
-        };
-        partner.into_iter().chain(backups).map(listener).collect()
-    }
-
-    /// Starts the thread that maintains the relationship.
-    ///
-    /// # Errors
-    ///
-    /// [`ServerError::System`] if the system refuses the thread.
-    pub(crate) fn start<P: DaemonFamily>(
-        &mut self,
-        store: PartnerLeaseStore<P>,
-    ) -> Result<(), ServerError> {
-        let state = Arc::clone(&self.state);
-        let thread = Builder::new()
-            .name("ha".to_owned())
-            .spawn(move || driver::maintain(&state, store))
-            .map_err(|cause| ServerError::System { tried: "start a thread", cause })?;
-        self.thread = Some(thread);
-        Ok(())
-    }
-
-    /// Ends the thread.
-    pub(crate) fn stop(&mut self) {
-        self.state.end();
-        if let Some(thread) = self.thread.take() {
-            thread.join().expect("a thread that panics ends the process");
-        }
-    }
-}
-
-/// Returns the control sockets of the configuration, with the one for the partner, if the
-/// relationship has one of its own.
+/// Returns the control sockets of the configuration, with those for the partners in relationships
+/// that have one of their own.
 pub(crate) fn control_sockets(global: &GlobalSettings) -> Vec<ControlSocket> {
-    let mut sockets = global.control_sockets.clone();
-    let relationship = global.high_availability.as_ref();
-    if let Some(relationship) = relationship.filter(|relationship| relationship.has_listener) {
+    let relationships = &global.high_availability;
+    let socket = |relationship: &HaRelationship| {
         let HaPeer { address, port, tls, .. } = &relationship.own;
-        sockets.push(ControlSocket::Http(HttpSocket {
+        let number = relationship.number;
+        ControlSocket::Http(HttpSocket {
             address: *address,
             port: *port,
             tls: tls.clone(),
             headers: Vec::new(),
             authentication: None,
-            purpose: HttpPurpose::Partner { restricts_commands: relationship.restricts_commands },
-        }));
-    }
-    sockets
+            purpose: HttpPurpose::Partner {
+                restricts_commands: relationship.restricts_commands,
+                relationship: (relationships.len() > 1).then_some(number),
+            },
+        })
+    };
+    let listening = relationships.iter().filter(|relationship| relationship.has_listener);
+    global.control_sockets.iter().cloned().chain(listening.map(socket)).collect()
 }
 
 /// Returns the files of the relationship with secrets and certificates.

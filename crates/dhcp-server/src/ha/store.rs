@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use dhcp_control::{CommandFamily, LeaseAdministration, PutFailure, SubnetFacts, lease_of_partner};
 use dhcp_lease::{Family, Lease, LeaseState, PutMode};
@@ -12,6 +11,7 @@ use serde_json::Value;
 
 use super::LOGGER;
 use super::returned::ReturnedLeases;
+use super::subnets::RelationshipSubnets;
 use crate::service::{DaemonFamily, SubnetSummary};
 use crate::supervisor::Administration;
 
@@ -46,13 +46,18 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
     pub(super) fn store_page(
         &mut self,
         page: &PartnerPage,
-        subnets: &Arc<[SubnetSummary]>,
+        subnets: &RelationshipSubnets,
         returned: &mut ReturnedLeases,
     ) {
         let mut partners = BTreeMap::<P::Ip, Vec<Lease<P>>>::new();
         let (mut stored, mut failed) = (0_usize, 0_usize);
         for lease in &page.leases {
-            let read = lease_of_partner::<P>(lease, &subnet_of(subnets), Clock::now().wall_s());
+            let id = lease["subnet-id"].as_u64().and_then(|id| u32::try_from(id).ok());
+            if id.is_some_and(|id| !subnets.copies(id)) {
+                continue;
+            }
+            let read =
+                lease_of_partner::<P>(lease, &subnet_of(&subnets.all), Clock::now().wall_s());
             if let Some(ip) = lease["ip-address"].as_str().and_then(|text| text.parse().ok()) {
                 partners.entry(ip).or_default().extend(read.clone().ok());
             }
@@ -74,7 +79,7 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
                 target: LOGGER, id = "HA_LEASES_SYNC_FAILED", "leases of the partner: {reason}"
             );
         }
-        let missing = self.add_missing(page, &partners, returned);
+        let missing = self.add_missing(page, &partners, subnets, returned);
         tracing::info!(
             target: LOGGER,
             id = "HA_LEASES_SYNC_LEASE_PAGE_RECEIVED",
@@ -92,6 +97,7 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
         &self,
         page: &PartnerPage,
         partners: &BTreeMap<P::Ip, Vec<Lease<P>>>,
+        subnets: &RelationshipSubnets,
         returned: &mut ReturnedLeases,
     ) -> u64 {
         let address = |text: &str| text.parse::<P::Ip>().ok();
@@ -120,7 +126,7 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
                         is_of_interest && self.is_preferred(lease, other)
                     }
                 };
-                if is_missing {
+                if is_missing && subnets.copies(lease.subnet_id) {
                     missing += 1;
                     returned.add(lease);
                 }

@@ -21,6 +21,7 @@ use dhcp_lease::LeaseEventKind;
 use netio::Clock;
 
 use super::sender::{PendingUpdate, UpdateSender};
+use super::subnets::RelationshipSubnets;
 use super::{LOGGER, PairState};
 use crate::events::EventListener;
 use crate::service::DaemonFamily;
@@ -45,9 +46,9 @@ pub(super) struct UpdateTarget {
 }
 
 impl UpdateTarget {
-    /// Returns the target of updates to the partner `peer`.
-    pub(super) fn partner(peer: &HaPeer) -> Self {
-        Self { name: "ha-partner", peer: peer.clone(), holds_replies: true }
+    /// Returns the target of updates to the partner `peer` by the listener `name`.
+    pub(super) fn partner(name: &'static str, peer: &HaPeer) -> Self {
+        Self { name, peer: peer.clone(), holds_replies: true }
     }
 
     /// Returns the target of updates to the backup server `peer` by the listener `name`.
@@ -222,7 +223,11 @@ impl PartnerListener {
 }
 
 /// Returns the changes that the server must have, the last one of each address.
-fn pending_updates<P: DaemonFamily>(events: &[LeaseEvent<P>], is_old: bool) -> Vec<PendingUpdate> {
+fn pending_updates<P: DaemonFamily>(
+    events: &[LeaseEvent<P>],
+    is_old: bool,
+    subnets: &RelationshipSubnets,
+) -> Vec<PendingUpdate> {
     let mut updates: Vec<PendingUpdate> = Vec::new();
     for event in events {
         let change = &event.change;
@@ -238,6 +243,9 @@ fn pending_updates<P: DaemonFamily>(events: &[LeaseEvent<P>], is_old: bool) -> V
             continue;
         }
         let Some(lease) = change.after.as_ref().or(change.before.as_ref()) else { continue };
+        if !subnets.updates(lease.subnet_id) {
+            continue;
+        }
         let mut update = PendingUpdate::of_lease(lease, is_old);
         update.is_deletion |= change.after.is_none();
         update.epochs.push(change.row_epoch);
@@ -268,6 +276,6 @@ impl<P: DaemonFamily> EventListener<P> for PartnerListener {
         } else {
             self.state.relationship().partner().is_old
         };
-        self.deliver::<P>(pending_updates(events, is_old));
+        self.deliver::<P>(pending_updates(events, is_old, &self.state.subnets()));
     }
 }

@@ -123,6 +123,7 @@ pub(crate) trait DaemonFamily:
                 .map(|pool| (pool.pool_id, (bits(pool.last) - bits(pool.first)).saturating_add(1)))
                 .collect(),
             prefix_pools: Self::prefix_pools(subnet),
+            relationship: subnet.relationship,
         };
         config.subnets.iter().map(outline).collect()
     }
@@ -191,4 +192,6 @@ pub(crate) struct SubnetSummary {
     pub(crate) pools: Vec<(u32, u128)>,
     /// Pools of prefixes of the subnet, by `pool-id` and size in prefixes.
     pub(crate) prefix_pools: Vec<(u32, u128)>,
+    /// Position of the subnet's relationship of high availability; `None` if it names none.
+    pub(crate) relationship: Option<usize>,
 }

@@ -163,7 +163,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
         let (in_force, ha) = (&self.parts.in_force, self.parts.ha.as_ref());
         if let Some(ha) = ha {
-            ha.state.set_subnets(&in_force.outlines);
+            ha.set_subnets(&in_force.outlines);
         }
         let services = EventConsumers { legal_log: Some(&self.parts.legal_log), ha };
         let (config, subnets) = (&in_force.config, &in_force.outlines);
@@ -181,12 +181,12 @@ impl<P: DaemonFamily> Supervisor<P> {
         self.parts.legal_log.close_unless::<P>(&self.parts.in_force.config);
     }
 
-    /// Checks that a new configuration has the parameters of high availability `pair` that the
+    /// Checks that a new configuration has the parameters of high availability `pairs` that the
     /// server was started with.
-    fn check_pair(&self, pair: Option<&HaRelationship>) -> Result<(), ApplyFailure> {
+    fn check_pairs(&self, pairs: &[HaRelationship]) -> Result<(), ApplyFailure> {
         let is_same = match &self.parts.ha {
-            Some(ha) => ha.state.has_config(pair),
-            None => pair.is_none(),
+            Some(ha) => ha.have_configs(pairs),
+            None => pairs.is_empty(),
         };
         if is_same {
             return Ok(());
@@ -202,7 +202,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             .map_err(refused)?;
         let new = &checked.config.global;
         let old = &self.parts.in_force.config.global;
-        self.check_pair(new.high_availability.as_ref())?;
+        self.check_pairs(&new.high_availability)?;
         let can_run_scripts = self.parts.events.parts().scripts.is_some();
         events::check(new, can_run_scripts).map_err(refused)?;
         let lease_queries = &mut self.parts.lease_queries;

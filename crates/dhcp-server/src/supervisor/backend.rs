@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::checks::check_document;
 use super::statistics::StatisticsTask;
 use super::{Supervisor, wake};
+use crate::ha::HaServices;
 use crate::leases::LeaseBackend;
 use crate::service::{DaemonFamily, SubnetSummary};
 use crate::version;
@@ -76,16 +77,15 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
     }
 
     fn execute_ha(&mut self, name: &str, arguments: &Value) -> Option<HaExecution> {
-        self.parts.ha.as_ref()?.state.execute(name, arguments)
+        self.parts.ha.as_mut()?.execute(name, arguments)
     }
 
     fn is_partner_old(&self) -> bool {
-        self.parts.ha.as_ref().is_some_and(|ha| ha.state.is_partner_old())
+        self.parts.ha.as_ref().is_some_and(HaServices::is_any_partner_old)
     }
 
     fn ha_status(&self) -> Option<Value> {
-        let status = self.parts.ha.as_ref()?.state.status();
-        Some(Value::Array(vec![status]))
+        self.parts.ha.as_ref().map(HaServices::status)
     }
 
     fn host_databases(&mut self) -> Option<&mut dyn HostDatabases> {

@@ -33,8 +33,8 @@ pub(super) struct CounterSources<P: DaemonFamily> {
     pub(super) legal_log: Arc<LegalLogCounts>,
     /// Sender of name change requests.
     pub(super) name_changes: Arc<NameChangeService>,
-    /// Relationship with the partner; `None` without one.
-    pub(super) pair: Option<Arc<PairState>>,
+    /// Relationships with partners.
+    pub(super) pairs: Vec<Arc<PairState>>,
     /// Scripts of the hook library run_script; `None` if the server cannot run any.
     pub(super) scripts: Option<Arc<ScriptPool>>,
     pub(super) started: Now,
@@ -55,7 +55,7 @@ impl<P: DaemonFamily> Clone for CounterSources<P> {
             host_rows: self.host_rows.clone(),
             legal_log: Arc::clone(&self.legal_log),
             name_changes: Arc::clone(&self.name_changes),
-            pair: self.pair.clone(),
+            pairs: self.pairs.clone(),
             scripts: self.scripts.clone(),
             started: self.started,
             reloads: Arc::clone(&self.reloads),
@@ -138,7 +138,7 @@ impl<P: DaemonFamily> CounterSources<P> {
         let legal_log = self.legal_log.entries();
         let name_changes = self.name_changes.counts();
         let script_runs = self.scripts.as_ref().map(|scripts| scripts.entries());
-        let pair = self.pair.as_ref().map(|pair| pair.metrics());
+        let pairs: Vec<_> = self.pairs.iter().map(|pair| pair.metrics()).collect();
         prometheus(&MetricsSnapshot {
             version: P::VERSION,
             counts: &counts,
@@ -147,7 +147,7 @@ impl<P: DaemonFamily> CounterSources<P> {
             host_rows: host_rows.as_ref().map(|rows| &rows[..]),
             legal_log: legal_log.as_ref().map(|log| &log[..]),
             name_changes: name_changes.as_ref().map(|counts| &counts[..]),
-            pair: pair.as_ref(),
+            pairs: &pairs,
             script_runs: script_runs.as_ref().map(|runs| &runs[..]),
             latencies: &latencies,
             lease_file_bytes: self.lease_file_bytes(),

@@ -151,7 +151,8 @@ mod tests {
             length: 24,
             valid_lifetime_s: 60,
         };
-        SubnetSummary { facts, network: None, pools: Vec::new(), prefix_pools: Vec::new() }
+        let (pools, prefix_pools) = (Vec::new(), Vec::new());
+        SubnetSummary { facts, network: None, pools, prefix_pools, relationship: None }
     }
 
     fn counts(id: u32, searched: u64, no_pools: u64) -> SubnetCounts {

@@ -28,7 +28,7 @@ use dhcp_control::{
     CommandAnswer, CommandExecution, HA_LOCAL, ServiceState, answer_of_relationship, execute,
     kea_json,
 };
-use dhcp_engine::PairFilter;
+use dhcp_engine::PairFilters;
 use dhcp_engine::contain::run_contained;
 use dhcp_engine::counters::ShardCounters;
 use dhcp_engine::snapshot::Snapshot;
@@ -41,7 +41,7 @@ use crate::ServerError;
 use crate::control::{ControlRequest, ControlThread, Inbox, PendingControlRequest};
 use crate::events::{EventService, LegalLogService};
 use crate::frames::FrameCounters;
-use crate::ha::{HaService, PartnerLeaseStore};
+use crate::ha::{HaServices, PartnerLeaseStore};
 use crate::hosts::HostsDatabases;
 use crate::latency::Latencies;
 use crate::lease_query::BulkLeaseQueries;
@@ -113,8 +113,8 @@ pub(crate) struct SupervisedParts<P: DaemonFamily> {
     pub(crate) leases: LeaseBackend<P>,
     pub(crate) events: EventService<P>,
     pub(crate) legal_log: Arc<LegalLogService>,
-    /// Relationship with a partner, if the configuration has one.
-    pub(crate) ha: Option<HaService>,
+    /// Relationships with partners, if the configuration has any.
+    pub(crate) ha: Option<HaServices>,
     /// Databases of reservations, if the configuration has any.
     pub(crate) hosts: Option<HostsDatabases<P>>,
     pub(crate) wakers: Vec<Arc<Waker>>,
@@ -158,6 +158,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             Administration::new(&parts.leases, &parts.table, parts.wakers.len(), config);
         administration.in_use = FilesInUse::from_config::<P>(config, &settings.configuration);
         let started = Clock::now();
+        let relationships = config.global.high_availability.len();
         let tally = CounterSources {
             table: Arc::clone(&parts.table),
             shards: Vec::new(),
@@ -166,7 +167,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             host_rows: parts.hosts.as_ref().map(HostsDatabases::row_counts),
             legal_log: parts.legal_log.counts(),
             name_changes: Arc::clone(&parts.events.parts().name_changes),
-            pair: parts.ha.as_ref().map(|ha| Arc::clone(&ha.state)),
+            pairs: parts.ha.as_ref().map(HaServices::shared_states).unwrap_or_default(),
             scripts: parts.events.parts().scripts.clone(),
             started,
             reloads: Arc::new(ReloadRecord::new(started)),
@@ -182,7 +183,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             deferred: None,
             checks: None,
             administration,
-            service: ServiceState::default(),
+            service: ServiceState::with_relationships(relationships),
             started,
             reports: ServiceReports::from_environment(),
             exit: None,
@@ -221,25 +222,22 @@ impl<P: DaemonFamily> Supervisor<P> {
         &self.parts.events
     }
 
-    /// Returns the filter of the messages for which a partner is responsible; `None` without a
-    /// partner.
-    pub(crate) fn pair_filter(&self) -> Option<Arc<PairFilter>> {
-        self.parts.ha.as_ref().map(HaService::filter)
+    /// Returns the filters of the messages for which partners are responsible.
+    pub(crate) fn pair_filters(&self) -> PairFilters {
+        self.parts.ha.as_ref().map(HaServices::filters).unwrap_or_default()
     }
 
-    /// Starts the relationship with the partner, if there is one.
+    /// Starts the relationships with partners, if there are any.
     fn start_ha(&mut self) -> Result<(), ServerError> {
         let SupervisedParts { ha, leases, table, in_force, wakers, .. } = &mut self.parts;
         let Some(ha) = ha else { return Ok(()) };
-        let is_primary = in_force
-            .config
-            .global
-            .high_availability
-            .as_ref()
-            .is_some_and(HaRelationship::is_primary);
-        let shard = wakers.len() + 2;
-        let store = Administration::new(leases, table, shard, &in_force.config);
-        ha.start(PartnerLeaseStore::new(store, is_primary))
+        let config = &in_force.config;
+        ha.start(|at| {
+            let relationship = config.global.high_availability.get(at);
+            let is_primary = relationship.is_some_and(HaRelationship::is_primary);
+            let store = Administration::new(leases, table, wakers.len() + 2 + at, config);
+            PartnerLeaseStore::new(store, is_primary)
+        })
     }
 
     pub(crate) const fn hosts(&self) -> Option<&HostsDatabases<P>> {
@@ -354,10 +352,10 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Answers the command that the relationship with the partner was to execute, once it has.
+    /// Answers the command that a relationship with a partner was to execute, once it has.
     fn answer_deferred(&mut self) {
-        let Some(ha) = &self.parts.ha else { return };
-        if let Some(answer) = ha.state.take_answer()
+        let Some(ha) = &mut self.parts.ha else { return };
+        if let Some(answer) = ha.take_answer()
             && let Some(request) = self.deferred.take()
         {
             self.answer(request, answer_of_relationship(answer));
@@ -422,11 +420,12 @@ impl<P: DaemonFamily> Supervisor<P> {
     fn follow_service(&mut self) {
         let now = Clock::now();
         match &self.parts.ha {
-            Some(ha) if !ha.state.is_service_enabled() => self.service.disable(now, HA_LOCAL, None),
+            Some(ha) if !ha.is_service_enabled() => self.service.disable(now, HA_LOCAL, None),
             Some(_) => self.service.enable(HA_LOCAL),
             None => {}
         }
         self.service.pass_time(now);
+        self.follow_partners();
         let is_disabled = !self.service.is_enabled() || self.waits_for_database();
         if self.shared.service.set_off(is_disabled) {
             let (id, state) = if is_disabled {
@@ -438,6 +437,18 @@ impl<P: DaemonFamily> Supervisor<P> {
             if is_disabled {
                 self.await_rest();
             }
+        }
+    }
+
+    /// Makes the service for the clients of each relationship follow the partner's commands, if
+    /// there are several relationships.
+    fn follow_partners(&self) {
+        let Some(ha) = &self.parts.ha else { return };
+        let has_closed = ha.follow_partners(|at| self.service.is_disabled_by_partner(at));
+        if has_closed && self.shared.service.set_off(true) {
+            // Transactions that began before have ended then.
+            self.await_rest();
+            self.shared.service.set_off(false);
         }
     }
 
@@ -500,7 +511,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         // Rows that are still to be written become durable, and their events follow.
         let closed = parts.leases.close();
         if let Some(ha) = &parts.ha {
-            ha.state.end();
+            ha.end();
         }
         parts.events.stop();
         if let Some(ha) = &mut parts.ha {

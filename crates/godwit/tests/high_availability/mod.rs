@@ -9,6 +9,7 @@ mod commands;
 mod control_sockets;
 mod copies;
 mod hot_standby;
+mod hub;
 mod kills;
 mod load_balancing;
 mod partner_link;
