@@ -158,7 +158,10 @@ impl<P: DaemonFamily> Supervisor<P> {
             Administration::new(&parts.leases, &parts.table, parts.wakers.len(), config);
         administration.in_use = FilesInUse::from_config::<P>(config, &settings.configuration);
         let started = Clock::now();
-        let relationships = config.global.high_availability.len();
+        let pairs = &config.global.high_availability;
+        // At a control socket the partners cannot be told apart.
+        let has_sockets = pairs.iter().all(|pair| pair.has_listener);
+        let relationships = if has_sockets { pairs.len() } else { 0 };
         let tally = CounterSources {
             table: Arc::clone(&parts.table),
             shards: Vec::new(),
