@@ -1,11 +1,11 @@
 //! Threads that pass events to listeners.
 //!
-//! A listener has one thread. One that defers events ([`EventListener::deferral`]) has two: the idle
-//! thread has the lowest priority, so it takes events when no shard wants the processor; the urgent
-//! thread takes those above the number that may wait, those that have waited for too long, and the
-//! last ones. So the work of the listener for a burst of leases is done after the burst, and under
-//! a lasting load it is done at the priority of the shards. While any listener holds replies nothing
-//! is deferred, since all share the lock of the feed.
+//! A listener has one thread. One that defers events ([`EventListener::deferral`]) has two. The
+//! idle thread has the lowest priority, so it takes events when no shard wants the processor; the
+//! urgent thread takes those above the number that may wait, those that have waited for too long,
+//! and the last ones. So the work of the listener for a burst of leases is done after the burst,
+//! and under a lasting load it is done at the priority of the shards. While any listener holds
+//! replies nothing is deferred, since all share the lock of the feed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
