@@ -137,7 +137,12 @@ impl CrashClients {
             self.hear(&buffer[..len])?;
         }
         self.socket.set_nonblocking(false).expect("a socket can be waited for");
-        self.pending.clear();
+        for PendingCrashMessage { client, ask } in core::mem::take(&mut self.pending).into_values()
+        {
+            if matches!(ask, CrashRequest::Lease(_) | CrashRequest::Renewal(_)) {
+                self.ledger.gave_up(client);
+            }
+        }
         Ok(())
     }
 

@@ -103,6 +103,12 @@ impl CrashLedger {
         }
     }
 
+    /// Records that `client` gives up a request for a lease, or a renewal, without a reply. The
+    /// server may have given the client any address, such as one that it has released.
+    pub(crate) fn gave_up(&mut self, client: u32) {
+        self.promises.retain(|_, promise| *promise != Promise::Released(client));
+    }
+
     /// Returns true if the last promise about `address` is that `client` has released it.
     pub(crate) fn is_released_by(&self, address: IpAddr, client: u32) -> bool {
         self.promises.get(&address) == Some(&Promise::Released(client))
@@ -165,6 +171,20 @@ mod tests {
         ledger.check(&stored_leases(&[(1, 2, true)])).unwrap();
         ledger.asked(address(1));
         ledger.check(&stored_leases(&[(1, 1, true)])).unwrap();
+    }
+
+    #[test]
+    fn an_unanswered_request_may_have_got_what_was_released() {
+        let mut ledger = CrashLedger::default();
+        for client in [1, 2] {
+            ledger.granted(client, address(client as u8)).unwrap();
+            ledger.releasing(address(client as u8));
+            ledger.released(client, address(client as u8));
+        }
+        ledger.asked(address(3));
+        ledger.gave_up(1);
+        ledger.check(&stored_leases(&[(1, 1, true)])).unwrap();
+        ledger.check(&stored_leases(&[(2, 2, true)])).unwrap_err();
     }
 
     #[test]

@@ -135,7 +135,17 @@ impl FaultyPair {
 
     /// Checks that `server` has all leases that were acknowledged.
     fn check(&mut self, server: usize, counts: &mut KillCounts) -> Result<(), String> {
-        let mut stored = stored_leases(&mut self.pair, server);
+        let stored = stored_leases(&mut self.pair, server);
+        self.check_stored(server, stored, counts)
+    }
+
+    /// Checks that `stored`, the leases of `server`, are those that were acknowledged.
+    fn check_stored(
+        &self,
+        server: usize,
+        mut stored: BTreeMap<IpAddr, AddressRecord>,
+        counts: &mut KillCounts,
+    ) -> Result<(), String> {
         let ledger = &self.clients.ledger;
         if self.pair.makes.contains(&ServerMake::Kea) {
             // Kea 2.2 deletes the lease of a release. A partner that did not hear of the deletion,
@@ -147,6 +157,22 @@ impl FaultyPair {
         Ok(())
     }
 
+    /// Checks that both servers have all leases that were acknowledged.
+    fn check_both(&mut self, counts: &mut KillCounts) -> Result<(), String> {
+        let stored = [0, 1].map(|server| stored_leases(&mut self.pair, server));
+        for server in [0, 1] {
+            let other = &stored[1 - server];
+            self.check_stored(server, stored[server].clone(), counts).map_err(|broken| {
+                let is_it = |(address, _): &(&IpAddr, &AddressRecord)| {
+                    broken.contains(&format!(" {address}: "))
+                };
+                let found: Vec<_> = other.iter().filter(is_it).collect();
+                format!("{broken}; the other server has {found:?}")
+            })?;
+        }
+        Ok(())
+    }
+
     /// Disturbs the pair `count` times.
     fn disturb(&mut self, count: u64, counts: &mut KillCounts) -> Result<(), String> {
         for _ in 0..count {
@@ -154,9 +180,7 @@ impl FaultyPair {
             if self.random.chance(2, 3) { self.kill(counts) } else { self.cut(counts) }?;
             counts.faults += 1;
             self.pair.wait_until_normal();
-            for server in [0, 1] {
-                self.check(server, counts)?;
-            }
+            self.check_both(counts)?;
         }
         counts.acknowledged += self.clients.ledger.acknowledged;
         Ok(())
