@@ -353,10 +353,11 @@ impl KeaComparison {
         has_released_before: bool,
     ) {
         let choices = self.protocol.compare_choices(history);
-        let ours = history.answers.last().and_then(Option::as_ref);
         if choices.gives_free_ones {
             found.text = found.text.replace("another address", ANOTHER_FREE_ADDRESS);
-            if self.gives_more(ours, Some(history.theirs)) {
+            let mut statuses = self.protocol.status_fields().iter();
+            let has_status = statuses.any(|name| history.theirs.contains_key(*name));
+            if choices.gives_more && has_status {
                 found.text += MORE;
             }
         }
@@ -367,20 +368,6 @@ impl KeaComparison {
         if is_reserved && found.text.ends_with("another address") {
             found.text += RESERVED_AND_RELEASED;
         }
-    }
-
-    /// Returns true if Kea's reply has a status and lacks something that Godwit's reply gives.
-    fn gives_more(&self, ours: Option<&Fields>, theirs: Option<&Fields>) -> bool {
-        let (Some(ours), Some(theirs)) = (ours, theirs) else { return false };
-        let has_status =
-            self.protocol.status_fields().iter().any(|name| theirs.contains_key(*name));
-        let lacks = |name: &&str| {
-            let [ours, theirs] = [ours, theirs].map(|reply| reply.get(*name).map_or("", |v| v));
-            let separators = [',', ' '];
-            ours.split(separators)
-                .any(|one| one.len() > 1 && !theirs.split(separators).any(|o| o == one))
-        };
-        has_status && self.protocol.leased_fields().iter().any(lacks)
     }
 
     fn gist(&self, reply: &Fields) -> String {

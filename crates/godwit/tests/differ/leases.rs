@@ -22,6 +22,12 @@ const AFTER_RESERVATION: &str = ", after a change of reservations";
 /// End of such a signature if a client with a lease sent a SOLICIT.
 const AFTER_SOLICIT: &str = ", after a SOLICIT";
 
+/// Signature of a lease that both servers have, with the hardware addresses of two clients.
+const HARDWARE_ADDRESS_DIFFERS: &str = "leases: one differs in hw-address";
+
+/// End of such a signature if a client released a lease, which Kea may have given to another one.
+const ONCE_RELEASED: &str = ", once a client released one";
+
 /// Returns the leases of each of `count` sequences, whose subnets have two identifiers each.
 ///
 /// # Errors
@@ -106,11 +112,13 @@ fn has_another(
     theirs.iter().any(|(address, other)| is_of_it(other) && ours.get(address).is_some_and(is_of_it))
 }
 
-/// Returns the end of a signature about a lease that Kea has ended: the reason in the messages and
-/// commands of the sequence.
+/// Returns the end of a signature about a lease that Kea has ended, or whose hardware address
+/// differs: the reason in the messages and commands of the sequence.
 pub(super) fn reason(text: &str, sent: &[ClientMessage]) -> &'static str {
     let has = |begin: &str| sent.iter().any(|sent| sent.name.starts_with(begin));
-    if !text.starts_with(ONLY_GODWIT_HAS_A_LEASE) {
+    if text == HARDWARE_ADDRESS_DIFFERS {
+        if has("RELEASE") { ONCE_RELEASED } else { "" }
+    } else if !text.starts_with(ONLY_GODWIT_HAS_A_LEASE) {
         ""
     } else if has("reservation-add") || has("reservation-del") {
         AFTER_RESERVATION

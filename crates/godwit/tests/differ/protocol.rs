@@ -30,6 +30,8 @@ pub(super) struct ChoiceComparison {
     /// True if those that Godwit gives and Kea does not are free for the client, and those are not
     /// that Godwit withdraws and Kea gives.
     pub(super) gives_free_ones: bool,
+    /// True if Godwit gives some that Kea does not, or withdraws.
+    pub(super) gives_more: bool,
     /// True if Kea gives some that Godwit does not, and all of these are taken.
     pub(super) lacks_taken_ones: bool,
     /// True if Godwit gives some that Kea does not, and all of these are reserved for the client.

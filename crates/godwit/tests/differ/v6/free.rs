@@ -76,6 +76,35 @@ fn items(reply: &Fields) -> Vec<GivenItem> {
     items
 }
 
+/// Item that another client than that of the last message was given.
+#[derive(Clone, Debug)]
+struct OthersItem<'h> {
+    /// Message to which the item was given.
+    message: &'h ClientMessage,
+    item: GivenItem,
+    /// True for a lease, false for an offer.
+    is_lease: bool,
+}
+
+/// Returns true if `reply` is a REPLY, whose items are leases.
+fn has_leases(reply: &Fields) -> bool {
+    reply.get("type").is_some_and(|kind| kind == REPLY)
+}
+
+/// Returns the kinds and IAIDs of the associations whose leases a RELEASE ended, by its reply.
+fn released_associations(reply: &Fields) -> Vec<String> {
+    let mut released = Vec::new();
+    for kind in ["na", "pd"] {
+        let [iaids, statuses] = ["iaids", "status"].map(|name| {
+            let text = reply.get(&format!("{kind} {name}")).map_or("", String::as_str);
+            text.split(", ")
+        });
+        let ended = iaids.zip(statuses).filter(|(_, status)| *status == "0");
+        released.extend(ended.map(|(iaid, _)| format!("{kind} {iaid}")));
+    }
+    released
+}
+
 /// Returns the ranges of a reservation.
 fn reserved_ranges(host: &Value) -> impl Iterator<Item = AddressRange> {
     let lists = ["ip-addresses", "prefixes"].into_iter();
@@ -132,8 +161,10 @@ fn commanded_ranges(history: &SequenceHistory<'_>, message: &ClientMessage) -> V
 /// Ranges that matter for the reply to a client's message.
 #[derive(Debug, Default)]
 struct SequenceRanges {
-    /// Ranges leased, offered or reserved to other clients, or declined.
+    /// Ranges leased or reserved to other clients, or declined.
     taken: Vec<AddressRange>,
+    /// Ranges offered to other clients.
+    offered: Vec<AddressRange>,
     /// Leases and offers of the client itself.
     own: Vec<GivenItem>,
     /// Reservations of the client.
@@ -150,6 +181,7 @@ impl SequenceRanges {
             super::hosts(history.scope).partition(|host| is_own(host, message));
         let mut ranges = Self {
             taken: commanded_ranges(history, message),
+            offered: Vec::new(),
             own: Vec::new(),
             reserved: Vec::new(),
             allowed: pool_ranges(history.scope),
@@ -168,42 +200,59 @@ impl SequenceRanges {
         ranges.allowed.extend_from_slice(&ranges.reserved);
         let has_one_subnet = super::subnets(history.scope).len() == 1;
         let mut leased = Vec::new();
-        let mut others: Vec<(&ClientMessage, GivenItem)> = Vec::new();
-        let mut leases: Vec<(&ClientMessage, AddressRange)> = Vec::new();
+        let mut others: Vec<OthersItem<'_>> = Vec::new();
         for (sent, answer) in history.sent.iter().zip(history.answers).take(earlier) {
             let is_same = |other: &ClientMessage| other.host_identifiers == sent.host_identifiers;
-            let ends_all = has_one_subnet && sent.name.starts_with("lease6-wipe");
-            if sent.is_release || ends_all {
-                // What is only offered stays held.
-                let is_concerned = |other: &ClientMessage| ends_all || is_same(other);
-                let ended =
-                    |range| leases.iter().any(|(other, it)| is_concerned(other) && *it == range);
-                others.retain(|(client, item)| !is_concerned(client) || !ended(item.range));
+            // What is only offered stays held.
+            if sent.is_release {
+                let released = answer.as_ref().map(released_associations).unwrap_or_default();
+                let is_released = |other: &OthersItem<'_>| {
+                    other.is_lease
+                        && is_same(other.message)
+                        && released.contains(&other.item.association)
+                };
+                others.retain(|other| !is_released(other));
+            } else if has_one_subnet && sent.name.starts_with("lease6-wipe") {
+                others.retain(|other| !other.is_lease);
             }
             let given = answer.as_ref().map(items).unwrap_or_default();
-            let is_lease = answer
-                .as_ref()
-                .is_some_and(|answer| answer.get("type").is_some_and(|kind| kind == REPLY));
-            let leased_now = || given.iter().filter(|item| is_lease && !item.is_withdrawn);
-            leases.extend(leased_now().map(|item| (sent, item.range)));
+            let is_lease = answer.as_ref().is_some_and(has_leases);
             if is_same(message) {
                 if sent.name.starts_with("DECLINE na") {
                     ranges.taken.append(&mut leased);
                 }
-                let addresses = leased_now().filter(|item| item.association.starts_with("na"));
+                let leased_now = given.iter().filter(|item| is_lease && !item.is_withdrawn);
+                let addresses = leased_now.filter(|item| item.association.starts_with("na"));
                 leased.extend(addresses.map(|item| item.range));
                 ranges.own.extend(given);
-            } else {
-                let given = given.into_iter().filter(|item| !item.is_withdrawn);
-                others.extend(given.map(|item| (sent, item)));
+                continue;
+            }
+            for item in given.into_iter().filter(|item| !item.is_withdrawn) {
+                // A lease takes the place of an offer, and an offer of a lease changes nothing.
+                let is_concerned = |other: &OthersItem<'_>| {
+                    other.is_lease != is_lease && other.item.range == item.range
+                };
+                if is_lease {
+                    others.retain(|other| !is_concerned(other));
+                } else if others.iter().any(is_concerned) {
+                    continue;
+                }
+                others.push(OthersItem { message: sent, item, is_lease });
             }
         }
-        ranges.taken.extend(others.iter().map(|(_, item)| item.range));
+        for other in others {
+            let list = if other.is_lease { &mut ranges.taken } else { &mut ranges.offered };
+            list.push(other.item.range);
+        }
         ranges
     }
 
     fn is_free(&self, range: AddressRange) -> bool {
-        !self.taken.iter().any(|taken| taken.overlaps(range))
+        !self.is_taken(range) && !self.offered.iter().any(|offered| offered.overlaps(range))
+    }
+
+    fn is_taken(&self, range: AddressRange) -> bool {
+        self.taken.iter().any(|taken| taken.overlaps(range))
     }
 
     /// Returns true if a lease, an offer or an item of `reply` for another association of the
@@ -216,15 +265,20 @@ impl SequenceRanges {
 
 /// Returns the comparison of the last replies of both servers: whether what Godwit gives and Kea
 /// does not is free for the client, and what it withdraws and Kea gives is not; and whether what
-/// Kea gives and Godwit does not is taken.
+/// Kea gives and Godwit does not is taken. What is only offered to another client counts as free
+/// where Kea has nothing for the association: an offer ends when nothing else is left.
 pub(super) fn compare_choices(history: &SequenceHistory<'_>) -> ChoiceComparison {
     let (Some(message), Some(Some(reply))) = (history.sent.last(), history.answers.last()) else {
         return ChoiceComparison::default();
     };
     let ranges = SequenceRanges::collect(history, message);
     let (ours, theirs) = (items(reply), items(history.theirs));
+    let is_kept = |item: &&GivenItem| !item.is_withdrawn;
     let is_given = |items: &[GivenItem], item: &GivenItem| {
-        items.iter().any(|other| other.range == item.range && !other.is_withdrawn)
+        items.iter().filter(is_kept).any(|other| other.range == item.range)
+    };
+    let gets_something = |items: &[GivenItem], item: &GivenItem| {
+        items.iter().filter(is_kept).any(|other| other.association == item.association)
     };
     let gives_free_ones = ours.iter().all(|item| {
         if is_given(&theirs, item) {
@@ -232,24 +286,22 @@ pub(super) fn compare_choices(history: &SequenceHistory<'_>) -> ChoiceComparison
             return !item.is_withdrawn || is_taken();
         }
         let is_allowed = ranges.allowed.iter().any(|range| range.contains(item.range));
-        item.is_withdrawn || is_allowed && ranges.is_free(item.range)
+        let is_left = || !ranges.is_taken(item.range) && !gets_something(&theirs, item);
+        item.is_withdrawn || is_allowed && (ranges.is_free(item.range) || is_left())
     });
-    let is_kept = |item: &&GivenItem| !item.is_withdrawn;
     let mut kea_alone: Vec<&GivenItem> =
         theirs.iter().filter(is_kept).filter(|item| !is_given(&ours, item)).collect();
     // Associations that get nothing matter more than those that get others.
-    let gets_nothing = |item: &&GivenItem| {
-        !ours.iter().filter(is_kept).any(|own| own.association == item.association)
-    };
-    if kea_alone.iter().any(gets_nothing) {
-        kea_alone.retain(gets_nothing);
+    if kea_alone.iter().any(|item| !gets_something(&ours, item)) {
+        kea_alone.retain(|item| !gets_something(&ours, item));
     }
     let is_taken =
         |item: &&GivenItem| !ranges.is_free(item.range) || ranges.is_elsewhere(item, &ours);
     let lacks_taken_ones = !kea_alone.is_empty() && kea_alone.iter().all(is_taken);
-    let mut own_alone =
-        ours.iter().filter(is_kept).filter(|item| !is_given(&theirs, item)).peekable();
+    let own_alone: Vec<&GivenItem> =
+        ours.iter().filter(is_kept).filter(|item| !is_given(&theirs, item)).collect();
+    let gives_more = !own_alone.is_empty();
     let gives_reserved_ones =
-        own_alone.peek().is_some() && own_alone.all(|item| ranges.reserved.contains(&item.range));
-    ChoiceComparison { gives_free_ones, lacks_taken_ones, gives_reserved_ones }
+        gives_more && own_alone.iter().all(|item| ranges.reserved.contains(&item.range));
+    ChoiceComparison { gives_free_ones, gives_more, lacks_taken_ones, gives_reserved_ones }
 }
