@@ -86,6 +86,41 @@ struct OthersItem<'h> {
     is_lease: bool,
 }
 
+/// Items that other clients have.
+#[derive(Debug, Default)]
+struct OthersItems<'h>(Vec<OthersItem<'h>>);
+
+impl<'h> OthersItems<'h> {
+    /// Removes the leases that a message or command with its answer ended. What is only offered
+    /// stays held. `has_one_subnet` tells if the sequence has no other subnet.
+    fn end(&mut self, sent: &ClientMessage, answer: Option<&Fields>, has_one_subnet: bool) {
+        if sent.is_release {
+            let released = answer.map(released_associations).unwrap_or_default();
+            let is_released = |other: &OthersItem<'_>| {
+                other.is_lease
+                    && other.message.host_identifiers == sent.host_identifiers
+                    && released.contains(&other.item.association)
+            };
+            self.0.retain(|other| !is_released(other));
+        } else if has_one_subnet && sent.name.starts_with("lease6-wipe") {
+            self.0.retain(|other| !other.is_lease);
+        }
+    }
+
+    /// Adds `given`. A lease takes the place of an offer, and an offer of a lease changes nothing.
+    fn give(&mut self, given: OthersItem<'h>) {
+        let is_concerned = |other: &OthersItem<'_>| {
+            other.is_lease != given.is_lease && other.item.range == given.item.range
+        };
+        if given.is_lease {
+            self.0.retain(|other| !is_concerned(other));
+        } else if self.0.iter().any(is_concerned) {
+            return;
+        }
+        self.0.push(given);
+    }
+}
+
 /// Returns true if `reply` is a REPLY, whose items are leases.
 fn has_leases(reply: &Fields) -> bool {
     reply.get("type").is_some_and(|kind| kind == REPLY)
@@ -200,24 +235,12 @@ impl SequenceRanges {
         ranges.allowed.extend_from_slice(&ranges.reserved);
         let has_one_subnet = super::subnets(history.scope).len() == 1;
         let mut leased = Vec::new();
-        let mut others: Vec<OthersItem<'_>> = Vec::new();
+        let mut others = OthersItems::default();
         for (sent, answer) in history.sent.iter().zip(history.answers).take(earlier) {
-            let is_same = |other: &ClientMessage| other.host_identifiers == sent.host_identifiers;
-            // What is only offered stays held.
-            if sent.is_release {
-                let released = answer.as_ref().map(released_associations).unwrap_or_default();
-                let is_released = |other: &OthersItem<'_>| {
-                    other.is_lease
-                        && is_same(other.message)
-                        && released.contains(&other.item.association)
-                };
-                others.retain(|other| !is_released(other));
-            } else if has_one_subnet && sent.name.starts_with("lease6-wipe") {
-                others.retain(|other| !other.is_lease);
-            }
+            others.end(sent, answer.as_ref(), has_one_subnet);
             let given = answer.as_ref().map(items).unwrap_or_default();
             let is_lease = answer.as_ref().is_some_and(has_leases);
-            if is_same(message) {
+            if sent.host_identifiers == message.host_identifiers {
                 if sent.name.starts_with("DECLINE na") {
                     ranges.taken.append(&mut leased);
                 }
@@ -227,20 +250,10 @@ impl SequenceRanges {
                 ranges.own.extend(given);
                 continue;
             }
-            for item in given.into_iter().filter(|item| !item.is_withdrawn) {
-                // A lease takes the place of an offer, and an offer of a lease changes nothing.
-                let is_concerned = |other: &OthersItem<'_>| {
-                    other.is_lease != is_lease && other.item.range == item.range
-                };
-                if is_lease {
-                    others.retain(|other| !is_concerned(other));
-                } else if others.iter().any(is_concerned) {
-                    continue;
-                }
-                others.push(OthersItem { message: sent, item, is_lease });
-            }
+            let kept = given.into_iter().filter(|item| !item.is_withdrawn);
+            kept.for_each(|item| others.give(OthersItem { message: sent, item, is_lease }));
         }
-        for other in others {
+        for other in others.0 {
             let list = if other.is_lease { &mut ranges.taken } else { &mut ranges.offered };
             list.push(other.item.range);
         }
