@@ -18,8 +18,9 @@ use crate::subjects::process::ServerMake;
 /// End of signatures of sequences in a shared network.
 const IN_A_NETWORK: &str = ", in a shared network";
 
-/// End of a signature if Kea gives something that is reserved for the client, in DHCPv6 if the
-/// client has reservations of several identifiers, or of one that the servers do not look up.
+/// End of a signature if Kea gives an address that a further reservation of the client in the same
+/// subnet holds. In DHCPv6: if the client has reservations of several identifiers, or of one that
+/// the servers do not look up.
 const FURTHER: &str = ", reserved for it";
 
 /// End of a signature about an address that is reserved for another client.
@@ -210,7 +211,7 @@ impl KeaComparison {
                 }
                 found.text += &holds.end(sent, other, rested);
                 found.text += &self.end_about_reservations(globals, scope, sent, other);
-                if self.is_from_another_subnet(relay, [ours_now, theirs_now]) {
+                if self.is_from_another_subnet(scope, relay, [ours_now, theirs_now]) {
                     found.text += FROM_ANOTHER_SUBNET;
                 }
                 return Some(found);
@@ -266,9 +267,14 @@ impl KeaComparison {
 
     /// Returns true if one of two replies gives something from another subnet than that whose link
     /// `relay` names.
-    fn is_from_another_subnet(&self, relay: &Value, replies: [&Option<Fields>; 2]) -> bool {
+    fn is_from_another_subnet(
+        &self,
+        scope: &Value,
+        relay: &Value,
+        replies: [&Option<Fields>; 2],
+    ) -> bool {
         let mut given = replies.into_iter().flatten();
-        given.any(|reply| self.protocol.is_from_another_subnet(relay, reply))
+        given.any(|reply| self.protocol.is_from_another_subnet(scope, relay, reply))
     }
 
     /// Returns the difference between the replies to the message or command `name`, if they differ.

@@ -122,7 +122,8 @@ pub(super) trait DifferProtocol: Sync {
         false
     }
 
-    /// Returns true if `leased` is reserved in `scope` for the client of a message.
+    /// Returns true if `leased` is what a further reservation in `scope` holds for the client of a
+    /// message.
     fn is_reserved_for_it(
         &self,
         _globals: &Value,
@@ -133,9 +134,9 @@ pub(super) trait DifferProtocol: Sync {
         false
     }
 
-    /// Returns true if `reply` gives an address or prefix of another subnet than that whose link
-    /// `relay` names.
-    fn is_from_another_subnet(&self, _relay: &Value, _reply: &Fields) -> bool {
+    /// Returns true if `reply` gives an address or prefix of another subnet of `scope` than the one
+    /// that the relay agents `relay` select.
+    fn is_from_another_subnet(&self, _scope: &Value, _relay: &Value, _reply: &Fields) -> bool {
         false
     }
 

@@ -146,8 +146,7 @@ impl DifferProtocol for RelayedDhcp4 {
         leased: &str,
     ) -> bool {
         let address = scopes::address(leased);
-        let owner = address.and_then(|at| scopes::reserved(scope, at, &client_message.identities));
-        owner == Some(true)
+        address.is_some_and(|at| scopes::is_further(scope, at, &client_message.identities))
     }
 
     fn longer_lifetime(&self, field: &str) -> Option<&'static str> {
@@ -236,8 +235,8 @@ impl DifferProtocol for V4Direct {
         RelayedDhcp4.status_fields()
     }
 
-    fn is_from_another_subnet(&self, relay: &Value, reply: &Fields) -> bool {
-        RelayedDhcp4.is_from_another_subnet(relay, reply)
+    fn is_from_another_subnet(&self, scope: &Value, relay: &Value, reply: &Fields) -> bool {
+        RelayedDhcp4.is_from_another_subnet(scope, relay, reply)
     }
 
     fn leased_fields(&self) -> &'static [&'static str] {

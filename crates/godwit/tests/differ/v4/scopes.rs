@@ -36,11 +36,27 @@ pub(super) fn reserved(scope: &Value, address: Ipv4Addr, identities: &[String]) 
     let address = address.to_string();
     let hosts = subnets(scope).iter().filter_map(|subnet| subnet["reservations"].as_array());
     let mut owners = hosts.flatten().filter(|host| host["ip-address"] == address).peekable();
-    let is_own = |host: &Value| {
-        let mut own = ["hw-address", "client-id"].iter().filter_map(|kind| host[*kind].as_str());
-        // The hardware address of a message has the length of its field.
-        own.any(|own| identities.iter().any(|one| one.starts_with(&own.replace(':', ""))))
-    };
     owners.peek()?;
-    Some(owners.any(is_own))
+    Some(owners.any(|host| is_own(host, identities)))
+}
+
+/// Returns true if `address` is reserved for a client with one of `identities` in a subnet that has
+/// another reservation of the client, or one of a relay agent's port, which may be the client's.
+pub(super) fn is_further(scope: &Value, address: Ipv4Addr, identities: &[String]) -> bool {
+    let address = address.to_string();
+    let mut lists = subnets(scope).iter().filter_map(|subnet| subnet["reservations"].as_array());
+    lists.any(|hosts| {
+        let (reserving, others): (Vec<&Value>, Vec<&Value>) =
+            hosts.iter().partition(|host| host["ip-address"] == address);
+        let is_of_port = |host: &Value| !host["circuit-id"].is_null();
+        reserving.iter().any(|host| is_own(host, identities))
+            && others.iter().any(|host| is_own(host, identities) || is_of_port(host))
+    })
+}
+
+/// Returns true if a reservation is of a client with one of `identities`.
+fn is_own(host: &Value, identities: &[String]) -> bool {
+    let mut own = ["hw-address", "client-id"].iter().filter_map(|kind| host[*kind].as_str());
+    // The hardware address of a message has the length of its field.
+    own.any(|own| identities.iter().any(|one| one.starts_with(&own.replace(':', ""))))
 }

@@ -84,6 +84,27 @@ fn hosts(scope: &Value) -> impl Iterator<Item = &Value> {
     subnets(scope).iter().filter_map(|subnet| subnet["reservations"].as_array()).flatten()
 }
 
+/// Returns the number of the subnet of `scope` that the relay agents `relay` select, the first one
+/// where classes of the client decide: by the interface that one of them names, which all subnets
+/// have, by an address of their own in `relay` of a subnet, or by the subnet of the link.
+fn selected_number(scope: &Value, relay: &Value) -> u16 {
+    let levels = relay.as_array().map_or(&[][..], Vec::as_slice);
+    let names_interface = levels.iter().any(|level| {
+        let mut options = level["options"].as_array().into_iter().flatten();
+        options.any(|option| option[0] == 18 && option[1] == "@id")
+    });
+    if names_interface && scope.to_string().contains("\"interface-id\"") {
+        return 0;
+    }
+    let mut links = levels.iter().filter_map(|level| level["link"].as_str());
+    let link = links.find(|link| *link != "::").unwrap_or_default();
+    if link == "@:f::1" {
+        let has_it = |subnet: &Value| !subnet["relay"].is_null();
+        return subnets(scope).iter().position(has_it).unwrap_or_default() as u16;
+    }
+    u16::from(link.starts_with("@:1"))
+}
+
 impl DifferProtocol for Dhcpv6 {
     fn at_a_time(&self) -> usize {
         if self.is_on_links { DIRECT_LINKS } else { 100 }
@@ -244,9 +265,8 @@ impl DifferProtocol for Dhcpv6 {
         &messages::LEASED_FIELDS
     }
 
-    fn is_from_another_subnet(&self, relay: &Value, reply: &Fields) -> bool {
-        let link = relay[0]["link"].as_str().and_then(|link| link.strip_prefix("@:"));
-        let selected = u16::from(link.is_some_and(|link| link.starts_with('1')));
+    fn is_from_another_subnet(&self, scope: &Value, relay: &Value, reply: &Fields) -> bool {
+        let selected = selected_number(scope, relay);
         messages::given_numbers(reply).any(|number| number != selected)
     }
 
