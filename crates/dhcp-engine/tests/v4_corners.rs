@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::common::v4::{Dhcp4MessageBuilder, RELAY, SERVER, SMALL, Server, kind};
 use dhcp_engine::EventGate;
 use dhcp_engine::v4::{Destination, DropReason, Ingress};
-use dhcp_lease::{HardwareAddress, INFINITE_LIFETIME_S, LeaseState};
+use dhcp_lease::v4::{LeaseStore as _, MemoryStore};
+use dhcp_lease::{HardwareAddress, INFINITE_LIFETIME_S, LeaseState, PutMode};
 use dhcp_wire::v4::{Message, MessageType, option, relay};
 
 fn discover(n: u8) -> Dhcp4MessageBuilder {
@@ -56,6 +57,26 @@ fn a_request_moves_the_client_to_another_free_address() {
     let ack = server.ask(&request(2).requested(address(10)).server(SERVER));
     assert_eq!(kind(&ack), Some(MessageType::Ack));
     assert_eq!(server.lease(1), address(12));
+}
+
+/// Each server of a pair may have given the client an address while they could not talk; it has
+/// heard of the last one.
+#[test]
+fn a_client_with_two_leases_is_offered_the_newest() {
+    let mut server = Server::new(SMALL);
+    let first = server.lease(1);
+    let mut lease = server.table.page(None, 1).remove(0);
+    (lease.address, lease.cltt_s) = (address(12), lease.cltt_s + 5);
+    MemoryStore::new(Arc::clone(&server.table)).put(&lease, PutMode::Force).unwrap();
+    assert!(first < lease.address);
+    let offered = |server: &mut Server| {
+        Message::parse(&server.ask(&discover(1))).expect("a reply parses").yiaddr()
+    };
+    assert_eq!(offered(&mut server), lease.address);
+    // A renewal of the other one shows that the client has that.
+    server.pass_s(6);
+    server.ask(&request(1).from(first));
+    assert_eq!(offered(&mut server), first);
 }
 
 /// A reply that waited for the database is dropped when the database refuses its row; later replies

@@ -96,6 +96,22 @@ fn a_lease_of_another_length_keeps_its_prefix_after_a_reload() {
     check(&server);
 }
 
+/// Each server of a pair may have given the client a prefix while they could not talk; it has heard
+/// of the last one.
+#[test]
+fn an_association_with_two_leases_gets_the_newest() {
+    let mut server = Server::new(&config(&pool("2001:db8:f000::", 52, 56), ""));
+    let first = delegated(&mut server, 1, None).expect("the pool is not used up");
+    let mut store = MemoryStore::new(Arc::clone(&server.table));
+    let mut lease = server.table.page(None, 1).remove(0);
+    lease.address = prefix("2001:db8:f000:f00::", 56);
+    lease.cltt_s += 5;
+    store.put(&lease, PutMode::Force).unwrap();
+    assert!(first < lease.address);
+    server.pass_s(6);
+    assert_eq!(delegated(&mut server, 1, None), Some(lease.address));
+}
+
 #[test]
 fn a_command_adds_no_lease_that_overlaps_one() {
     let mut server = Server::new(&config(&pool("2001:db8:f000::", 52, 56), ""));

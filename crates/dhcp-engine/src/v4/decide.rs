@@ -2,6 +2,7 @@
 //!
 //! They follow RFC 2131 §4.3; where Kea deviates, they follow Kea reference §5.3 and §5.5.
 
+use core::cmp::Reverse;
 use core::net::Ipv4Addr;
 
 use base::Now;
@@ -130,7 +131,9 @@ pub(super) fn running(
     let mut running = facts.client_slots().filter(is_running).peekable();
     running.peek()?;
     let decider = LeaseDecider { transaction, now, facts, claim: transaction.claim(facts) };
-    running.find_map(|slot| Some((slot.address, decider.location_of(slot.address)?)))
+    let located = running.filter_map(|slot| Some((slot, decider.location_of(slot.address)?)));
+    let newest = located.min_by_key(|(slot, _)| (Reverse(slot.cltt_s), slot.address));
+    newest.map(|(slot, location)| (slot.address, location))
 }
 
 /// Transaction with its facts and its claim to a reserved address, over which the DHCPv4 decisions
@@ -365,7 +368,9 @@ impl LeaseDecider<'_, '_> {
     }
 
     /// Returns the client's best slot on its link, with the location: its running lease, an address
-    /// held for it by an offer, its ended lease, or an address that it once had.
+    /// held for it by an offer, its ended lease, or an address that it once had. Of several leases
+    /// the newest counts: each server of a pair may have given the client one while they could not
+    /// talk, and the client has heard of the last one.
     fn own_slot(&self) -> Option<(SlotView, AddressLocation)> {
         let rank = |slot: &SlotView| match slot.occupancy {
             SlotOccupancy::Leased if !slot.is_available(self.now) => 0,
@@ -378,7 +383,7 @@ impl LeaseDecider<'_, '_> {
             .client_slots()
             .filter(|slot| rank(slot) < 4 && !self.transaction.is_reserved_for_others(slot.address))
             .filter_map(|slot| Some((*slot, self.location_of(slot.address)?)))
-            .min_by_key(|(slot, _)| (rank(slot), slot.address))
+            .min_by_key(|(slot, _)| (rank(slot), Reverse(slot.cltt_s), slot.address))
     }
 
     /// Returns the slot of another address that is reserved for the client, once no other address

@@ -1,6 +1,8 @@
 //! Choice of an address or prefix for one identity association: a reserved one, one that the client
 //! has, one that it requests, or a free one (Kea reference §5.1, §5.5).
 
+use core::cmp::Reverse;
+
 use base::Now;
 use dhcp_lease::v6::{Facts, Resource, ResourceKind, SlotOccupancy, SlotOwner, SlotView};
 
@@ -44,7 +46,10 @@ impl Choice<'_, '_> {
             }
             let location = self.location_of(slot)?;
             let rank = self.rank(slot, location, is_candidate)?;
-            let key = (rank, self.order(slot, location), slot.address);
+            // Each server of a pair may have given the association a lease while they could not
+            // talk.
+            let newest = Reverse(slot.cltt_s);
+            let key = (rank, self.order(slot, location), newest, slot.address);
             if best_key.is_none_or(|best_key| key < best_key) {
                 (best_key, best) = (Some(key), Some((slot, location)));
             }

@@ -43,6 +43,9 @@ pub(crate) struct CrashLedger {
     pub(crate) releases: BTreeMap<(IpAddr, u32), u64>,
     /// Number of acknowledgements so far, including those of releases.
     pub(crate) acknowledged: u64,
+    /// True if a client with a lease may get another one, as from Kea when each server of a pair
+    /// has given the client a lease while they could not talk.
+    pub(crate) may_move_clients: bool,
 }
 
 impl CrashLedger {
@@ -65,7 +68,11 @@ impl CrashLedger {
             return Err(format!("{address} belongs to client {owner} and was given to {client}"));
         }
         if let Some(had) = self.lease_of(client).filter(|had| *had != address) {
-            return Err(format!("client {client} has {had} and was given {address} instead"));
+            if self.may_move_clients {
+                self.promises.remove(&had);
+            } else {
+                return Err(format!("client {client} has {had} and was given {address} instead"));
+            }
         }
         self.promises.insert(address, Promise::Granted(client));
         *self.grants.entry((address, client)).or_default() += 1;
