@@ -46,6 +46,23 @@ fn leases_without_hardware_address_are_found_by_an_empty_one() {
     assert_eq!(answer["text"], "2 IPv4 lease(s) found.", "{answer}");
 }
 
+/// Stork looks for declined DHCPv6 leases by the DUID that commands show for them.
+#[test]
+fn leases_without_duid_are_found_by_the_duid_that_is_shown() {
+    let mut server = Fake::<V6>::with_subnets();
+    for (last, duid, state) in [(1, "01:02:03", 0), (2, "00:00:00", 1), (3, "00:00:00", 1)] {
+        let mut lease = lease::<V6>(last);
+        (lease["duid"], lease["iaid"], lease["state"]) = (json!(duid), json!(last), json!(state));
+        assert_eq!(server.call("lease6-add", lease)["result"], 0);
+    }
+    let answer = server.call("lease6-get-by-duid", json!({ "duid": "00:00:00" }));
+    assert_eq!(answer["text"], "2 IPv6 lease(s) found.", "{answer}");
+    let one = json!({ "identifier-type": "duid", "identifier": "00:00:00", "iaid": 3,
+        "subnet-id": 1 });
+    let answer = server.call("lease6-get", one);
+    assert_eq!(answer["arguments"]["ip-address"], "2001:db8::3", "{answer}");
+}
+
 fn by_state<F: CommandFamily>() {
     let mut server = Fake::<F>::with_subnets();
     let command = name::<F>("lease#-get-by-state");

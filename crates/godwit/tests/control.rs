@@ -13,6 +13,7 @@ use crate::common::{
     ServerProcess, TempFolder, configuration, configuration6, require, run_bounded,
 };
 use serde_json::{Value, json};
+use testkit::wait_until;
 
 const MANUAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/control.md");
 const DASHBOARD: &str =
@@ -37,13 +38,52 @@ fn command(path: &Path, command: &Value) -> Value {
 
 /// Starts a server with one unix socket.
 fn start(label: &str) -> (TempFolder, ServerProcess, PathBuf, PathBuf) {
+    start_with(label, "")
+}
+
+/// Starts a server with one unix socket, and with `keys` as [`add_keys`] takes them.
+fn start_with(label: &str, keys: &str) -> (TempFolder, ServerProcess, PathBuf, PathBuf) {
     let folder = TempFolder::new(label);
     let config = configuration(folder.path(), "always", 2);
     let socket = folder.path().join("socket");
     let entry = json!([{ "socket-type": "unix", "socket-name": socket }]);
-    add_keys(&config, &format!("\"control-sockets\": {entry},"));
+    add_keys(&config, &format!("\"control-sockets\": {entry},{keys}"));
     let server = ServerProcess::start(&config, folder.path());
     (folder, server, config, socket)
+}
+
+/// Checks that the time since the last reload goes on when a command changes a part of the
+/// configuration, as in Kea; Stork shows it.
+#[test]
+fn a_change_of_a_part_of_the_configuration_is_no_reload() {
+    let libraries = r#" "hooks-libraries": [ { "library": "libdhcp_subnet_cmds.so" },
+        { "library": "libdhcp_host_cmds.so" } ],"#;
+    let (_folder, server, _config, socket) = start_with("partial-change", libraries);
+    let seconds = || {
+        let status = command(&socket, &json!({ "command": "status-get" }));
+        let seconds = |key: &str| status["arguments"][key].as_u64().expect("a number of seconds");
+        (seconds("uptime"), seconds("reload"))
+    };
+    wait_until(|| seconds().0 > 0);
+    let subnet = json!({ "id": 77, "subnet": "198.51.100.0/24" });
+    let reservation = json!({ "subnet-id": 77, "hw-address": "02:00:00:00:00:77",
+        "ip-address": "198.51.100.77" });
+    let reservation_arguments = json!({ "reservation": reservation, "operation-target": "memory" });
+    for (name, arguments) in [
+        ("subnet4-add", json!({ "subnet4": [subnet] })),
+        ("reservation-add", reservation_arguments),
+        ("subnet4-del", json!({ "id": 77 })),
+    ] {
+        let answer = command(&socket, &json!({ "command": name, "arguments": arguments }));
+        assert_eq!(answer["result"], 0, "{name}: {answer}");
+        let (uptime_s, reload_s) = seconds();
+        assert!(reload_s > 0, "{name}: {uptime_s} s after the start");
+    }
+    let answer = command(&socket, &json!({ "command": "config-reload" }));
+    assert_eq!(answer["result"], 0, "{answer}");
+    let (uptime_s, reload_s) = seconds();
+    assert!(reload_s < uptime_s, "{reload_s} of {uptime_s} s");
+    server.stop();
 }
 
 fn shell(script: &str) -> Output {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::change::ChangeSender;
 use super::lease_fields::{CLIENT_ID_OCTETS, DUID_OCTETS, STATES, hardware, identifier};
-use super::selector::LeaseSelector;
+use super::selector::{LeaseSelector, client_leases};
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand, integer};
 use crate::backend::CommandBackend;
@@ -148,7 +148,7 @@ fn by_identifier<F: CommandFamily>(
 ) -> Outcome {
     let octets = identifier(parameter(request, name)?, lens)
         .map_err(|why| CommandAnswer::error(format!("bad '{name}' parameter: {why}")))?;
-    let leases = backend.leases().client_leases(ClientKey::Identifier(&octets));
+    let leases = client_leases(backend.leases(), ClientKey::Identifier(&octets));
     Ok(listed::<F>(&leases))
 }
 

@@ -3,6 +3,7 @@
 use dhcp_lease::{ClientKey, Lease, LeaseState};
 
 use super::lease_fields::{CLIENT_ID_OCTETS, DUID_OCTETS, hardware, identifier};
+use super::v6::EMPTY_DUID;
 use crate::answer::CommandAnswer;
 use crate::arguments::{ArgumentFields, integer, not_an_address};
 use crate::backend::LeaseAdministration;
@@ -97,10 +98,31 @@ impl<F: CommandFamily> LeaseSelector<F> {
         // A client that left an address for another has a released lease, too.
         let is_active = |lease: &Lease<F>| lease.state == LeaseState::Assigned;
         let mut selected: Vec<Lease<F>> =
-            leases.client_leases(key).into_iter().filter(is_selected).collect();
+            client_leases(leases, key).into_iter().filter(is_selected).collect();
         let at = selected.iter().position(is_active).unwrap_or(0);
         (!selected.is_empty()).then(|| selected.swap_remove(at))
     }
+}
+
+/// Returns the leases that the client with `key` has or had last, in ascending order. Declined
+/// DHCPv6 leases, which have lost their client, are those of the DUID that commands show for them.
+pub(super) fn client_leases<F: CommandFamily>(
+    leases: &dyn LeaseAdministration<F>,
+    key: ClientKey<'_>,
+) -> Vec<Lease<F>> {
+    let (ClientKey::Identifier(octets) | ClientKey::Association(octets, _)) = key else {
+        return leases.client_leases(key);
+    };
+    if F::VERSION == IpVersion::V4 || *octets != EMPTY_DUID {
+        return leases.client_leases(key);
+    }
+    let mut found = Vec::new();
+    leases.for_each(&mut |lease| {
+        if F::anonymous(lease).is_some() {
+            found.push(lease.clone());
+        }
+    });
+    found
 }
 
 /// Reads an IP address of the family `F` from text.

@@ -17,7 +17,7 @@ use crate::subnet_facts::SubnetFacts;
 use crate::text::colon_hex;
 
 /// DUID that Kea shows for a DHCPv6 lease without a client: 00:00:00.
-const EMPTY_DUID: [u8; 3] = [0; 3];
+pub(super) const EMPTY_DUID: [u8; 3] = [0; 3];
 
 /// Text of the DUID that Kea 2.2 shows for a DHCPv6 lease without a client.
 const SHORT_EMPTY_DUID: &str = "00";

@@ -59,6 +59,10 @@ impl<F: CommandFamily> LeaseAdministration<F> for FakeLeases<F> {
         let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
         let text = octets.join(":");
         let is_his = |lease: &&Lease<F>| {
+            // The table's index has no DHCPv6 leases without a client.
+            if F::VERSION == IpVersion::V6 && F::anonymous(lease).is_some() {
+                return false;
+            }
             let document = F::to_json(lease);
             names.iter().any(|name| document[*name] == text.as_str())
         };

@@ -79,6 +79,29 @@ pub fn a_lease_gives_way_to_a_later_one_only<B: StoreFactory>(backend: &mut B) {
     }
 }
 
+/// Checks that a lease that its client has released, and one that a partner has, is remembered, so
+/// that an earlier lease of the client does not take its place.
+pub fn a_released_lease_gives_way_to_a_later_one_only<B: StoreFactory>(backend: &mut B) {
+    let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);
+    let at = address::<B>(10);
+    bench.make(client::<B>(7), at, lease_for::<B>(LIFETIME_S));
+    bench.settle();
+    let assigned = bench.backend.table().lease(at).expect("it is leased");
+    bench.pass(5);
+    bench.make(client::<B>(7), at, Action::Release);
+    bench.settle();
+    let released = bench.backend.table().lease(at).expect("it is remembered");
+    assert_eq!(bench.store.put(&assigned, PutMode::UnlessLater), Err(PutRefusal::Later));
+    assert!(bench.store.remove(at).is_ok());
+    bench.settle();
+    for lease in [&assigned, &released] {
+        assert!(bench.store.put(lease, PutMode::UnlessLater).is_ok());
+        bench.settle();
+        assert_eq!(bench.backend.table().lease(at).as_ref(), Some(lease));
+    }
+    assert_eq!(bench.store.put(&assigned, PutMode::UnlessLater), Err(PutRefusal::Later));
+}
+
 /// Checks that a commit on a slot that an operator has changed is refused like any other.
 pub fn what_an_operator_changed_is_fetched_again<B: StoreFactory>(backend: &mut B) {
     let mut bench = ContractFixture::new(backend, &[pool::<B>(10, 12)]);

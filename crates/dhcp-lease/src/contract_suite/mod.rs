@@ -129,6 +129,7 @@ macro_rules! lease_store_contract {
             an_operator_puts_and_removes_leases,
             what_an_operator_changed_is_fetched_again,
             a_lease_gives_way_to_a_later_one_only,
+            a_released_lease_gives_way_to_a_later_one_only,
             a_lease_that_is_put_when_it_has_ended_is_free_at_once,
             what_an_operator_puts_is_assigned_and_was_not_given,
             what_is_given_outside_the_pools_is_assigned_in_dhcpv4_alone,

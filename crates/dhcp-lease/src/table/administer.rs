@@ -26,7 +26,7 @@ impl<F: TableFamily> LeaseTable<F> {
         log: &mut dyn FnMut(RowView<'_, F>),
     ) -> Result<Receipt, PutRefusal> {
         let CommitEpochs { row_epoch, settled_epoch } = epochs;
-        let lease = lease.clone();
+        let mut lease = lease.clone();
         self.guard(lease.address);
         let slot_number =
             self.slot_number_to_put(lease.address, mode).ok_or(PutRefusal::Missing)?;
@@ -54,7 +54,12 @@ impl<F: TableFamily> LeaseTable<F> {
             return Err(PutRefusal::Overlaps);
         }
         let state = lease.state;
-        let is_deletion = lease.is_deleted();
+        let has_affinity = stripe.state.deadlines.expiry.has_affinity();
+        let is_remembered = state == LeaseState::Released && has_affinity;
+        let is_deletion = lease.is_deleted() && !is_remembered;
+        if is_deletion {
+            lease.state = LeaseState::Assigned;
+        }
         let before = stripe.recorded_lease(id);
         let had = stripe.shown_state(slot_number).filter(|state| !state.is_past());
         let occupancy = stripe.install(id, lease, row_epoch);
@@ -152,10 +157,11 @@ impl<F: TableFamily> Locked<'_, F> {
         self.forget_client(id);
     }
 
-    /// Puts a whole lease that an operator sets into slot `id` and returns the slot's new use.
+    /// Puts a whole lease that an operator sets into slot `id` and returns the slot's new use. A
+    /// lease without a lifetime ends what the slot has, and is remembered if it was released.
     pub(super) fn install(&mut self, id: u32, lease: Lease<F>, row_epoch: u64) -> SlotOccupancy {
         let occupancy = lease.occupancy();
-        let is_lease = lease.valid_lifetime_s > 0;
+        let is_lease = lease.valid_lifetime_s > 0 || lease.state == LeaseState::Released;
         let (fields, hardware) = F::slot_fields(lease.address, lease.client, &lease.extra);
         self.replace_family_fields(id, fields);
         self.transition(id, occupancy, |slot| {

@@ -5,7 +5,7 @@ use base::Prefetch;
 use super::LeaseTable;
 use super::commit_epochs::CommitEpochs;
 use super::table_family::{SlotNumberMap, TableFamily};
-use crate::lease::Lease;
+use crate::lease::{Lease, LeaseState};
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Adds a lease read from storage to the table; of several rows of one address the last wins,
@@ -59,9 +59,13 @@ impl<F: TableFamily> LeaseTable<F> {
     }
 
     /// Loads `lease` into the slot `slot_number`. Returns true if there was no lease.
-    fn load_at(&self, slot_number: u32, lease: Lease<F>) -> bool {
+    fn load_at(&self, slot_number: u32, mut lease: Lease<F>) -> bool {
         let mut stripe = self.lock_of(slot_number);
         let is_deletion = lease.is_deleted();
+        if is_deletion {
+            // As in Kea, a row without a lifetime is a deletion in any state.
+            lease.state = LeaseState::Assigned;
+        }
         if is_deletion
             && stripe.find(slot_number).is_none_or(|id| stripe.slot(id).version == 0)
             && !stripe.is_leasable(slot_number, lease.address)

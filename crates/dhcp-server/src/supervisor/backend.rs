@@ -59,7 +59,11 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
     }
 
     fn apply(&mut self, document: Value) -> Result<(), ApplyFailure> {
-        self.use_document(&document)
+        // As in Kea, a command that changes a part of the configuration is no reload.
+        let since = self.parts.in_force.since;
+        self.use_document(&document)?;
+        self.parts.in_force.since = since;
+        Ok(())
     }
 
     fn replace(&mut self, document: Value) -> Result<(), ApplyFailure> {

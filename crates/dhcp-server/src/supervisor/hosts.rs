@@ -6,9 +6,8 @@
 
 use std::sync::Arc;
 
-use dhcp_control::{ApplyFailure, HostChange, reservations_of};
+use dhcp_control::{ApplyFailure, CommandBackend as _, HostChange, reservations_of};
 use dhcp_engine::hosts::ReservationProtocol;
-use netio::Clock;
 use serde_json::{Map, Value};
 
 use super::Supervisor;
@@ -33,7 +32,7 @@ impl<P: DaemonFamily> Supervisor<P> {
             if let Some(hosts) = reservations_of::<P>(&mut document, subnet_id) {
                 change.apply(hosts);
             }
-            return self.use_document(&document);
+            return self.apply(document);
         };
         let in_force = &mut self.parts.in_force;
         let hosts = P::hosts(&mut in_force.config, subnet_id);
@@ -42,7 +41,6 @@ impl<P: DaemonFamily> Supervisor<P> {
             host_change.apply(hosts);
             document_change.apply(listed);
         }
-        in_force.since = Clock::now();
         self.compile_again();
         Ok(())
     }

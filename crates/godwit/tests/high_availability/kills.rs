@@ -163,16 +163,32 @@ impl FaultyPair {
     fn check_both(&mut self, counts: &mut KillCounts) -> Result<(), String> {
         let stored = [0, 1].map(|server| stored_leases(&mut self.pair, server));
         for server in [0, 1] {
-            let other = &stored[1 - server];
-            self.check_stored(server, stored[server].clone(), counts).map_err(|broken| {
-                let is_it = |(address, _): &(&IpAddr, &AddressRecord)| {
-                    broken.contains(&format!(" {address}: "))
-                };
-                let found: Vec<_> = other.iter().filter(is_it).collect();
-                format!("{broken}; the other server has {found:?}")
+            let records = stored[server].clone();
+            self.check_stored(server, records, counts).map_err(|broken| {
+                let of_each = [0, 1].map(|server| self.history(server, &stored[server], &broken));
+                format!("{broken}; {}", of_each.join("; "))
             })?;
         }
         Ok(())
+    }
+
+    /// Returns the record of the address that `broken` begins with among `stored`, the leases of
+    /// `server`, and the rows about it in the server's lease file.
+    fn history(
+        &self,
+        server: usize,
+        stored: &BTreeMap<IpAddr, AddressRecord>,
+        broken: &str,
+    ) -> String {
+        let is_it = |address: &IpAddr| broken.contains(&format!(" {address}: "));
+        let Some((address, record)) = stored.iter().find(|(address, _)| is_it(address)) else {
+            return format!("server {server} has no lease");
+        };
+        let path = self.pair.servers[server].folder().join("leases.csv");
+        let rows = std::fs::read_to_string(path).unwrap_or_default();
+        let begin = format!("{address},");
+        let rows: Vec<&str> = rows.lines().filter(|row| row.starts_with(&begin)).collect();
+        format!("server {server} has {record:?}, after the rows {rows:#?}")
     }
 
     /// Disturbs the pair `count` times.
