@@ -26,12 +26,6 @@ const FURTHER: &str = ", reserved for it";
 /// End of a signature about an address that is reserved for another client.
 const RESERVED: &str = ", reserved for another";
 
-/// End of a signature if the server gives something from another subnet than that of the link.
-const FROM_ANOTHER_SUBNET: &str = ", from another subnet";
-
-/// End of a signature in a shared network if neither server gives anything.
-const NO_LEASE: &str = ", without a lease";
-
 /// End of a signature if Kea gives what is held for another client or association.
 const TAKEN: &str = ", taken";
 
@@ -189,7 +183,6 @@ impl KeaComparison {
         let mut holds = HeldState::new(ignores(globals) || ignores(scope));
         let mut last_pool = LastPool::default();
         let mut doubts = CounterDoubts::default();
-        let is_network = !scope[self.subnets_key()].is_null();
         let rested = theirs.rested;
         for (at, (sent, (ours_now, theirs_now))) in ours.sent.iter().zip(answers).enumerate() {
             let name = &sent.name;
@@ -215,11 +208,8 @@ impl KeaComparison {
                 }
                 found.text += &holds.end(sent, other, rested);
                 found.text += &self.end_about_reservations(globals, scope, sent, other);
-                if self.is_from_another_subnet(scope, relay, [ours_now, theirs_now]) {
-                    found.text += FROM_ANOTHER_SUBNET;
-                } else if is_network && self.gives_nothing([ours_now, theirs_now]) {
-                    found.text += NO_LEASE;
-                }
+                found.text += leases::reason_in_reply(&found.text, &ours.leases, &theirs.leases);
+                found.text += self.end_about_subnets(scope, relay, [ours_now, theirs_now]);
                 return Some(found);
             }
             let is_offer = ours_now.as_ref().is_some_and(|reply| self.protocol.is_offer(reply));
@@ -269,30 +259,6 @@ impl KeaComparison {
         let is_of_another = self.protocol.is_reserved_for_another(scope, sent);
         let ends = [(is_own, FURTHER), (is_of_another, RESERVED)];
         ends.into_iter().filter(|(applies, _)| *applies).map(|(_, end)| end).collect()
-    }
-
-    /// Returns true if both replies have a status and no address or prefix.
-    fn gives_nothing(&self, replies: [&Option<Fields>; 2]) -> bool {
-        let has =
-            |reply: &Fields, names: &[&str]| names.iter().any(|name| reply.contains_key(*name));
-        replies.into_iter().all(|reply| {
-            reply.as_ref().is_some_and(|reply| {
-                has(reply, self.protocol.status_fields())
-                    && !has(reply, self.protocol.leased_fields())
-            })
-        })
-    }
-
-    /// Returns true if one of two replies gives something from another subnet than that whose link
-    /// `relay` names.
-    fn is_from_another_subnet(
-        &self,
-        scope: &Value,
-        relay: &Value,
-        replies: [&Option<Fields>; 2],
-    ) -> bool {
-        let mut given = replies.into_iter().flatten();
-        given.any(|reply| self.protocol.is_from_another_subnet(scope, relay, reply))
     }
 
     /// Returns the difference between the replies to the message or command `name`, if they differ.

@@ -10,6 +10,10 @@ use super::held::ClientMessage;
 use super::known::{DifferingField, KnownKeaDifferences};
 use super::value::{self, Fields};
 
+/// End of a signature about a reply to a client that asks again, if Kea gave it two leases for one
+/// association.
+const TWO_LEASES: &str = ", with two leases of an association";
+
 /// Begin of a signature about a lease that Kea has ended.
 const ONLY_GODWIT_HAS_A_LEASE: &str = "leases: only Godwit has one of state 0";
 
@@ -127,4 +131,25 @@ pub(super) fn reason(text: &str, sent: &[ClientMessage]) -> &'static str {
     } else {
         ""
     }
+}
+
+/// Returns the end of the signature `text` of a difference in the fields of a reply to a client
+/// that asks again: that in Kea alone an association has two leases, if it does at the end.
+pub(super) fn reason_in_reply(text: &str, ours: &[Fields], theirs: &[Fields]) -> &'static str {
+    let is_concerned = text.starts_with("REQUEST again") && text.contains(" differs in ");
+    if is_concerned && has_two_of_one(theirs) && !has_two_of_one(ours) { TWO_LEASES } else { "" }
+}
+
+/// Returns true if an association has two running leases.
+fn has_two_of_one(leases: &[Fields]) -> bool {
+    let mut keys = Vec::new();
+    for lease in leases.iter().filter(|lease| lease.get("state").is_some_and(|state| state == "0"))
+    {
+        let parts = ["duid", "iaid", "type"].map(|name| lease.get(name));
+        keys.extend(parts[0].is_some().then_some(parts));
+    }
+    let count = keys.len();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.len() < count
 }

@@ -21,6 +21,7 @@ mod held;
 mod known;
 mod leases;
 mod names;
+mod networks;
 mod older;
 mod play;
 mod protocol;

@@ -5,6 +5,7 @@ use scenario::ScenarioFamily;
 use serde_json::Value;
 
 use super::held::{ClientMessage, PoolNumber};
+use super::networks::AssociationCounts;
 use super::value::{Fields, Learned};
 
 /// Part of a sequence up to a message in whose replies the servers differ.
@@ -138,6 +139,11 @@ pub(super) trait DifferProtocol: Sync {
     /// that the relay agents `relay` select.
     fn is_from_another_subnet(&self, _scope: &Value, _relay: &Value, _reply: &Fields) -> bool {
         false
+    }
+
+    /// Returns the numbers of the associations in a reply; a protocol without them has none.
+    fn association_counts(&self, _reply: &Fields) -> AssociationCounts {
+        AssociationCounts::default()
     }
 
     /// Returns the comparison of the addresses and prefixes in the last replies of both servers; by

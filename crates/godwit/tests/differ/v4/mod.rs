@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::choices::CLIENTS;
 use super::held::{ClientMessage, PoolNumber};
+use super::networks::AssociationCounts;
 use super::protocol::{ChoiceComparison, DifferProtocol, SequenceHistory};
 use super::value::{Fields, Learned};
 
@@ -233,6 +234,10 @@ impl DifferProtocol for V4Direct {
 
     fn status_fields(&self) -> &'static [&'static str] {
         RelayedDhcp4.status_fields()
+    }
+
+    fn association_counts(&self, reply: &Fields) -> AssociationCounts {
+        RelayedDhcp4.association_counts(reply)
     }
 
     fn is_from_another_subnet(&self, scope: &Value, relay: &Value, reply: &Fields) -> bool {

@@ -7,6 +7,7 @@ use std::net::Ipv6Addr;
 use dhcp_wire::v6::{IaKind, MessageType, MessageWriter, RelayWriter, option};
 use serde_json::Value;
 
+use super::super::networks::AssociationCounts;
 use super::super::value::{Fields, Learned, hex, octets};
 use super::fields::{self, fields};
 
@@ -25,6 +26,10 @@ const LIFETIME_FIELDS: [&str; 2] = ["na lifetimes", "pd lifetimes"];
 
 /// Fields with status codes.
 pub(super) const STATUSES: [&str; 3] = ["status", "na status", "pd status"];
+
+/// Status codes of an association for which nothing is left: NoAddrsAvail and NoPrefixAvail (RFC
+/// 9915 §21.13).
+const NOTHING_LEFT: [&str; 2] = ["2", "6"];
 
 /// Returns the bytes of the message of `step` under `xid` within the levels of `relay`, the one
 /// nearest to the client first. A client sends its identifier unless the step has another option 1.
@@ -152,6 +157,16 @@ pub(super) fn given_numbers(reply: &Fields) -> impl Iterator<Item = u16> {
         number if number < 0x8000 => number,
         number => number >> 8 & 0xf,
     })
+}
+
+/// Returns the numbers of the associations in a reply.
+pub(super) fn association_counts(reply: &Fields) -> AssociationCounts {
+    let parts = |name: &'static str| reply.get(name).into_iter().flat_map(|text| text.split(", "));
+    let gives = |lifetimes: &&str| lifetimes.split(' ').any(|one| !["-", "0/0"].contains(&one));
+    let served = LIFETIME_FIELDS.into_iter().flat_map(parts).filter(gives).count();
+    let statuses = ["na status", "pd status"].into_iter().flat_map(parts);
+    let unserved = statuses.filter(|status| NOTHING_LEFT.contains(status)).count();
+    AssociationCounts { served, unserved }
 }
 
 /// Returns the name of a message's type (RFC 9915 §7.3).

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::choices::CLIENTS;
 use super::held::ClientMessage;
+use super::networks::AssociationCounts;
 use super::protocol::{ChoiceComparison, DifferProtocol, SequenceHistory};
 use super::value::{Fields, Learned, hex};
 
@@ -268,6 +269,10 @@ impl DifferProtocol for Dhcpv6 {
     fn is_from_another_subnet(&self, scope: &Value, relay: &Value, reply: &Fields) -> bool {
         let selected = selected_number(scope, relay);
         messages::given_numbers(reply).any(|number| number != selected)
+    }
+
+    fn association_counts(&self, reply: &Fields) -> AssociationCounts {
+        messages::association_counts(reply)
     }
 
     fn compare_choices(&self, history: &SequenceHistory<'_>) -> ChoiceComparison {
