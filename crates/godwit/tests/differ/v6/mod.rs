@@ -86,14 +86,14 @@ fn hosts(scope: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Returns the number of the subnet of `scope` that the relay agents `relay` select, the first one
-/// where classes of the client decide: by the interface that one of them names, which all subnets
-/// have, by an address of their own in `relay` of a subnet, or by the subnet of the link.
+/// where classes of the client decide: by the interface that the one nearest to the client names,
+/// which all subnets have, by an address of their own in `relay` of a subnet, or by the subnet of
+/// the link.
 fn selected_number(scope: &Value, relay: &Value) -> u16 {
     let levels = relay.as_array().map_or(&[][..], Vec::as_slice);
-    let names_interface = levels.iter().any(|level| {
-        let mut options = level["options"].as_array().into_iter().flatten();
-        options.any(|option| option[0] == 18 && option[1] == "@id")
-    });
+    let nearest = levels.first().and_then(|level| level["options"].as_array());
+    let mut options = nearest.into_iter().flatten();
+    let names_interface = options.any(|option| option[0] == 18 && option[1] == "@id");
     if names_interface && scope.to_string().contains("\"interface-id\"") {
         return 0;
     }
