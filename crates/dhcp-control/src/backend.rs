@@ -184,6 +184,11 @@ pub trait LeaseAdministration<F: CommandFamily> {
     /// Returns up to `limit` leases of any kind, ascending by address, after the address `after`,
     /// or from the first lease if `after` is `None`.
     fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<Lease<F>>;
+    /// Returns the leases of [`Self::page`] for a partner of a pair, with those that their clients
+    /// have released without the partner's knowledge.
+    fn page_for_partner(&self, after: Option<F::Ip>, limit: usize) -> Vec<Lease<F>> {
+        self.page(after, limit)
+    }
     /// Has the names of the lease of `address` added to DNS again, once those of its changes so far
     /// are requested. A server without updates of names ignores it.
     fn request_names(&self, _address: F::Address) {}

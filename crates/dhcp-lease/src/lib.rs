@@ -43,6 +43,7 @@ pub use table::events::EventOverflow;
 pub use table::expiry::Expiry;
 pub use table::leases_before::TableCursor;
 pub use table::memory::TableMemory;
+pub use table::released::ReleasedLeases;
 pub use table::sweep_request::Sweep;
 pub use table::table_family::TableFamily;
 pub use table::tally::PoolStatistics;

@@ -103,8 +103,12 @@ pub(super) fn page<F: CommandFamily>(
     if limit == 0 {
         return Err(CommandAnswer::error("'limit' parameter must not be 0."));
     }
-    let mut leases = backend.leases().page(after, limit as usize);
     let is_for_partner = matches!(ChangeSender::of(&fields), ChangeSender::Partner { .. });
+    let mut leases = if is_for_partner {
+        backend.leases().page_for_partner(after, limit as usize)
+    } else {
+        backend.leases().page(after, limit as usize)
+    };
     if is_for_partner && backend.is_partner_old() {
         // Such a partner would refuse the state, and keep the lease that the client has released.
         let released = leases.iter_mut().filter(|lease| lease.state == LeaseState::Released);

@@ -29,6 +29,7 @@ pub(crate) mod memory;
 pub(crate) mod order;
 pub(crate) mod overlap;
 mod recount;
+pub(crate) mod released;
 mod reserve;
 mod reserved;
 pub(crate) mod slot;
@@ -54,6 +55,7 @@ use cycle::{Cycles, ReclaimLimits};
 use events::EventRecording;
 use expiry::Expiry;
 use overlap::Overlaps as _;
+use released::ReleasedLeases;
 use reserved::Reserved;
 use stripe::{Locked, Stripe};
 use table_family::{ClientIndex, OpeningPlan, SlotNumberMap, TableFamily};
@@ -100,6 +102,7 @@ pub struct LeaseTable<F: TableFamily> {
     cycles: Cycles,
     wall_clock: WallClock,
     events: EventRecording,
+    released: ReleasedLeases<F>,
 }
 
 impl<F: TableFamily> LeaseTable<F> {
@@ -128,7 +131,15 @@ impl<F: TableFamily> LeaseTable<F> {
             cycles: Cycles::default(),
             wall_clock: WallClock::new(),
             events: EventRecording::default(),
+            released: ReleasedLeases::default(),
         }
+    }
+
+    /// Returns the releases that another server may not know. Nothing is kept there unless the
+    /// server has a partner.
+    #[must_use]
+    pub const fn released(&self) -> &ReleasedLeases<F> {
+        &self.released
     }
 
     /// Returns the empty lease table with an index that leads from the identifier of a client to

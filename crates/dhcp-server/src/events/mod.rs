@@ -171,7 +171,7 @@ fn listeners_of<P: DaemonFamily>(
     let global = &config.global;
     let legal_log = services.legal_log.filter(|_| global.legal_log.is_some());
     let legal_log = legal_log.map(|log| Box::new(LegalLogListener::new(Arc::clone(log))) as _);
-    let partners = services.ha.map(|ha| ha.listeners(gate)).unwrap_or_default();
+    let partners = services.ha.map(|ha| ha.listeners(gate, table)).unwrap_or_default();
     let partners = partners.into_iter().map(|one| Box::new(one) as _);
     let context = CallContext::new(parts.server_port, global, Arc::clone(&parts.subnets));
     let run_script = run_script::listener(global, parts.scripts.as_ref(), context);

@@ -8,6 +8,7 @@ use std::thread::{Builder, JoinHandle};
 use dhcp_config::{HA_BACKUPS_MAX, HaRelationship};
 use dhcp_engine::{EventGate, PairFilter, PairShare};
 use dhcp_ha::Relationship;
+use dhcp_lease::LeaseTable;
 use netio::{Clock, Waker};
 
 use super::subnets::RelationshipSubnets;
@@ -91,8 +92,12 @@ impl HaService {
     }
 
     /// Returns the listeners that send updates to the partner and to each backup server, if the
-    /// configuration has updates; they refuse replies at `gate`.
-    pub(super) fn listeners(&self, gate: &Arc<EventGate>) -> Vec<PartnerListener> {
+    /// configuration has updates of the leases in `table`; they refuse replies at `gate`.
+    pub(super) fn listeners<P: DaemonFamily>(
+        &self,
+        gate: &Arc<EventGate>,
+        table: &Arc<LeaseTable<P>>,
+    ) -> Vec<PartnerListener<P>> {
         let relationship = self.state.relationship();
         let config = relationship.config();
         if !config.sends_lease_updates {
@@ -103,7 +108,8 @@ impl HaService {
         let backups =
             backups.map(|(name, peer)| UpdateTarget::backup(name, peer, config.waits_for_backups));
         let listener = |target: UpdateTarget| {
-            PartnerListener::new(Arc::clone(&self.state), Arc::clone(gate), target, config)
+            let (state, gate) = (Arc::clone(&self.state), Arc::clone(gate));
+            PartnerListener::new(state, gate, Arc::clone(table), target, config)
         };
         partner.into_iter().chain(backups).map(listener).collect()
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use dhcp_config::HaRelationship;
 use dhcp_engine::{EventGate, PairFilters};
 use dhcp_ha::{HaAnswer, HaExecution};
+use dhcp_lease::LeaseTable;
 use netio::Waker;
 use serde_json::Value;
 
@@ -71,10 +72,14 @@ impl HaServices {
         PairFilters::new(self.services.iter().map(HaService::filter))
     }
 
-    /// Returns the listeners that send updates to the partners and backup servers; they refuse
-    /// replies at `gate`.
-    pub(crate) fn listeners(&self, gate: &Arc<EventGate>) -> Vec<PartnerListener> {
-        self.services.iter().flat_map(|service| service.listeners(gate)).collect()
+    /// Returns the listeners that send updates of the leases in `table` to the partners and backup
+    /// servers; they refuse replies at `gate`.
+    pub(crate) fn listeners<P: DaemonFamily>(
+        &self,
+        gate: &Arc<EventGate>,
+        table: &Arc<LeaseTable<P>>,
+    ) -> Vec<PartnerListener<P>> {
+        self.services.iter().flat_map(|service| service.listeners(gate, table)).collect()
     }
 
     /// Starts the threads that maintain the relationships; `store` returns the store for leases of

@@ -107,7 +107,7 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
         let now_s = Clock::now().wall_s();
         let mut missing = 0;
         loop {
-            let own = self.leases.page(after, OWN_AT_ONCE);
+            let own = self.leases.page_for_partner(after, OWN_AT_ONCE);
             let is_full = own.len() == OWN_AT_ONCE;
             after = own.last().map(|last| <P as CommandFamily>::ip(last.address));
             for lease in &own {

@@ -17,7 +17,7 @@ use dhcp_config::{HaPeer, HaRelationship, HaRole};
 use dhcp_engine::EventGate;
 use dhcp_events::{FallBehindPolicy, LeaseEvent};
 use dhcp_ha::UpdateVerdict;
-use dhcp_lease::LeaseEventKind;
+use dhcp_lease::{Lease, LeaseEventKind, LeaseState, LeaseTable};
 use netio::Clock;
 
 use super::sender::{PendingUpdate, UpdateSender};
@@ -62,9 +62,10 @@ impl UpdateTarget {
 }
 
 /// Listener that sends updates of leases to the partner or to a backup server.
-pub(crate) struct PartnerListener {
+pub(crate) struct PartnerListener<P: DaemonFamily> {
     state: Arc<PairState>,
     gate: Arc<EventGate>,
+    table: Arc<LeaseTable<P>>,
     target: UpdateTarget,
     sender: UpdateSender,
     /// True if the last updates did not reach the server.
@@ -73,15 +74,16 @@ pub(crate) struct PartnerListener {
     is_old_backup: bool,
 }
 
-impl PartnerListener {
+impl<P: DaemonFamily> PartnerListener<P> {
     pub(super) fn new(
         state: Arc<PairState>,
         gate: Arc<EventGate>,
+        table: Arc<LeaseTable<P>>,
         target: UpdateTarget,
         config: &HaRelationship,
     ) -> Self {
         let sender = UpdateSender::new(&target.peer, config);
-        Self { state, gate, target, sender, has_failed: false, is_old_backup: false }
+        Self { state, gate, table, target, sender, has_failed: false, is_old_backup: false }
     }
 
     /// Applies a verdict about `update`. Returns the update if it is to be sent again.
@@ -132,20 +134,25 @@ impl PartnerListener {
     }
 
     /// Sends `updates` until the server has answered all of them, or the state has no updates.
-    fn deliver<P: DaemonFamily>(&mut self, mut updates: Vec<PendingUpdate>) {
+    /// Returns the bytes of the addresses of those that the server did not get.
+    fn deliver(&mut self, mut updates: Vec<PendingUpdate>) -> Vec<Vec<u8>> {
         while !updates.is_empty() {
             {
                 // Under one lock: the partner must not see a state with updates before the count.
                 let mut relationship = self.state.relationship();
-                if !self.target.is_backup() && relationship.delays_updates() {
-                    return self.state.delay(&mut relationship, updates);
-                }
-                if !relationship.sends_updates_to(&self.target.peer) {
-                    return relationship.count_unsent(updates.len() as u64);
+                let is_delayed = !self.target.is_backup() && relationship.delays_updates();
+                if is_delayed || !relationship.sends_updates_to(&self.target.peer) {
+                    let unsent = updates.iter().map(|update| update.octets.clone()).collect();
+                    if is_delayed {
+                        self.state.delay(&mut relationship, updates);
+                    } else {
+                        relationship.count_unsent(updates.len() as u64);
+                    }
+                    return unsent;
                 }
             }
             if self.has_failed && self.state.is_ending() {
-                return;
+                return Vec::new();
             }
             let verdicts = self.sender.send::<P>(&updates);
             let mut failure = None;
@@ -171,6 +178,43 @@ impl PartnerListener {
                     }
                 }
             }
+        }
+        Vec::new()
+    }
+
+    /// Keeps the releases among `events` whose updates are `unsent`, for the time when the partner
+    /// copies the leases of `subnets`, and forgets those of addresses with other changes.
+    fn keep_releases(
+        &self,
+        events: &[LeaseEvent<P>],
+        unsent: &[Vec<u8>],
+        subnets: &RelationshipSubnets,
+    ) {
+        let now_s = Clock::now().wall_s();
+        for change in events.iter().map(|event| &event.change) {
+            let Some(lease) = change.after.as_ref().or(change.before.as_ref()) else { continue };
+            if !subnets.updates(lease.subnet_id) {
+                continue;
+            }
+            let (octets, len) = P::octets_of(lease.address);
+            let is_unsent = unsent.iter().any(|unsent| unsent == &octets[..len]);
+            match change.kind {
+                LeaseEventKind::Released if is_unsent => {}
+                // The end of the table's own memory of the release.
+                LeaseEventKind::Reclaimed | LeaseEventKind::Forgotten => continue,
+                _ => {
+                    self.table.released().forget(lease.address);
+                    continue;
+                }
+            }
+            let until_s = change.before.as_ref().map_or(now_s, Lease::expires_s);
+            let mut release = lease.clone();
+            if change.after.is_none() {
+                release.cltt_s = now_s;
+                release.valid_lifetime_s = 0;
+                release.state = LeaseState::Released;
+            }
+            self.table.released().keep(release, until_s, now_s);
         }
     }
 
@@ -257,7 +301,7 @@ fn pending_updates<P: DaemonFamily>(
     updates
 }
 
-impl<P: DaemonFamily> EventListener<P> for PartnerListener {
+impl<P: DaemonFamily> EventListener<P> for PartnerListener<P> {
     fn name(&self) -> &'static str {
         self.target.name
     }
@@ -276,6 +320,10 @@ impl<P: DaemonFamily> EventListener<P> for PartnerListener {
         } else {
             self.state.relationship().partner().is_old
         };
-        self.deliver::<P>(pending_updates(events, is_old, &self.state.subnets()));
+        let subnets = self.state.subnets();
+        let unsent = self.deliver(pending_updates(events, is_old, &subnets));
+        if !self.target.is_backup() {
+            self.keep_releases(events, &unsent, &subnets);
+        }
     }
 }

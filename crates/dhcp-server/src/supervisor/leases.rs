@@ -151,6 +151,28 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
         self.table.page(after.map(P::last_at), limit)
     }
 
+    fn page_for_partner(&self, after: Option<P::Ip>, limit: usize) -> Vec<Lease<P>> {
+        let mut leases = self.page(after, limit);
+        let end = leases.last().filter(|_| leases.len() == limit).map(|last| P::ip(last.address));
+        let released = self.table.released();
+        let mut forgotten = Vec::new();
+        released.for_each(Clock::now().wall_s(), &mut |release| {
+            let ip = P::ip(release.address);
+            let is_in_page =
+                after.is_none_or(|after| ip > after) && end.is_none_or(|end| ip <= end);
+            let is_it = |lease: &Lease<P>| lease.address == release.address;
+            if is_in_page && !leases.iter().any(is_it) {
+                forgotten.push(release.clone());
+            }
+        });
+        if !forgotten.is_empty() {
+            leases.append(&mut forgotten);
+            leases.sort_by_key(|lease| P::ip(lease.address));
+            leases.truncate(limit);
+        }
+        leases
+    }
+
     fn request_names(&self, address: P::Address) {
         self.table.record_names_request(address);
     }
@@ -174,6 +196,13 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
     }
 
     fn put(&mut self, lease: Lease<P>, mode: PutMode) -> Result<(), PutFailure> {
+        let is_later = |table: &LeaseTable<P>| {
+            let own = P::lease_at(table, P::ip(lease.address), lease.kind());
+            own.is_none() && table.released().has_later(&lease)
+        };
+        if mode == PutMode::UnlessLater && is_later(&self.table) {
+            return Err(PutFailure::Later);
+        }
         self.change(lease.address, |store| store.put(&lease, mode))
     }
 

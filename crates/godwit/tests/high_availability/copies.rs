@@ -14,7 +14,7 @@ use crate::subjects::process::ServerMake;
 const LIFETIME_S: u64 = 4_000;
 
 /// Calls `check` with pairs of a server of Godwit and another one, and the number of the former.
-fn with_each_partner(
+pub(super) fn with_each_partner(
     family: ScenarioFamily,
     check: impl Fn(ScenarioFamily, [ServerMake; 2], usize),
 ) {

@@ -13,6 +13,7 @@ mod hub;
 mod kills;
 mod load_balancing;
 mod partner_link;
+mod releases;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -33,7 +34,7 @@ use crate::subjects::process::{Daemon, ServerMake, Setup};
 
 /// Number of exchanges of a run of clients.
 const EXCHANGES: usize = 60;
-/// Starts of the pools of the two servers, of 2^16 addresses each.
+/// Starts of the pools of the two servers, of 2^16 addresses each, or of eight.
 const POOLS_4: [&str; 2] = ["127.1.0.0", "127.2.0.0"];
 const POOLS_6: [&str; 2] = ["2001:db8::1:0", "2001:db8::2:0"];
 const PREFIXES: [&str; 2] = ["2001:db8:1000::", "2001:db8:1800::"];
@@ -80,6 +81,8 @@ struct PairSetup {
     globals: &'static str,
     /// Port to which all servers send their replies; 0 for one of its own for each.
     client_port: u16,
+    /// True if each pool has eight addresses or prefixes only.
+    has_small_pools: bool,
     /// True if the servers reach each other by links that the test can cut.
     has_links: bool,
     /// True if the servers accept each other's commands at HTTP control sockets.
@@ -97,6 +100,7 @@ impl PairSetup {
             further: Vec::new(),
             globals: "",
             client_port: 0,
+            has_small_pools: false,
             has_links: false,
             uses_control_sockets: false,
             files: None,
@@ -198,7 +202,7 @@ fn configuration(setup: &PairSetup, own: usize, make: ServerMake, ports: &[u16])
             r#""server-id": { "type": "EN", "enterprise-id": 1, "identifier": "0102" },"#
         }
     };
-    let (subnet, globals) = (subnet(family, mode), setup.globals);
+    let (subnet, globals) = (subnet(setup), setup.globals);
     let sockets = if setup.uses_control_sockets {
         control_sockets::members(ports[own])
     } else {
@@ -212,7 +216,8 @@ fn configuration(setup: &PairSetup, own: usize, make: ServerMake, ports: &[u16])
 }
 
 /// Returns the subnet of the clients; in load balancing classes divide its pools.
-fn subnet(family: ScenarioFamily, mode: PairMode) -> Value {
+fn subnet(setup: &PairSetup) -> Value {
+    let PairSetup { family, mode, has_small_pools, .. } = *setup;
     let scopes = |pools: [Value; 2]| -> Vec<Value> {
         let classed = |(mut pool, number): (Value, usize)| {
             if mode == PairMode::LoadBalancing {
@@ -222,13 +227,15 @@ fn subnet(family: ScenarioFamily, mode: PairMode) -> Value {
         };
         pools.into_iter().zip(1..).map(classed).collect()
     };
-    let prefix = |prefix: &str| json!({ "prefix": prefix, "prefix-len": 37, "delegated-len": 56 });
+    let [len4, len6, prefix_len] = if has_small_pools { [29, 125, 53] } else { [16, 112, 37] };
+    let prefix =
+        |prefix: &str| json!({ "prefix": prefix, "prefix-len": prefix_len, "delegated-len": 56 });
     match family {
         ScenarioFamily::V4 => json!({ "id": 1, "subnet": "127.0.0.0/8",
-            "pools": scopes(POOLS_4.map(|pool| json!({ "pool": format!("{pool}/16") }))) }),
+            "pools": scopes(POOLS_4.map(|pool| json!({ "pool": format!("{pool}/{len4}") }))) }),
         ScenarioFamily::V6 => json!({ "id": 1, "subnet": "2001:db8::/64",
             "relay": { "ip-addresses": [ "::1", LINK6.to_string() ] },
-            "pools": scopes(POOLS_6.map(|pool| json!({ "pool": format!("{pool}/112") }))),
+            "pools": scopes(POOLS_6.map(|pool| json!({ "pool": format!("{pool}/{len6}") }))),
             "pd-pools": scopes(PREFIXES.map(prefix)) }),
     }
 }
