@@ -106,7 +106,8 @@ fn build_step(
     arguments: &[&str],
     tally: &mut CheckTally,
 ) -> Result<String, String> {
-    let messages = session.logs.join(format!("{name}.json"));
+    // Another run may build in the same folder.
+    let messages = session.logs.join(format!("{name}-{}.json", std::process::id()));
     let log = session.log(name);
     let create = |path: &Path| File::create(path).map_err(|e| format!("{}: {e}", path.display()));
     let mut command = session.cargo();
@@ -126,7 +127,9 @@ fn build_step(
         output::print(child::last_lines(&log, 60));
     }
     *tally += CheckTally::one(end.is_success());
-    fs::read_to_string(&messages).map_err(|error| format!("{}: {error}", messages.display()))
+    let text = fs::read_to_string(&messages);
+    let _ = fs::remove_file(&messages);
+    text.map_err(|error| format!("{}: {error}", messages.display()))
 }
 
 /// Collects the built programs from cargo's messages, one JSON object per line, in `built`.
