@@ -218,8 +218,9 @@ fn with_features(plan: &Plan, subjects: Vec<MeasurementSubject>) -> Vec<Measurem
         let has = |feature: &&ServerFeature| match subject.kind {
             SubjectKind::Kea { multi_threaded, version } => {
                 let is_too_old = feature.needs_kea_3() && version == KeaVersion::Installed;
-                let has_queue = multi_threaded || feature.queue_packets().is_none();
-                !feature.is_godwit_only() && !is_too_old && has_queue
+                // Kea's pairs without threads need the control agent.
+                let needs_threads = feature.queue_packets().is_some() || feature.has_partner();
+                !feature.is_godwit_only() && !is_too_old && (multi_threaded || !needs_threads)
             }
             _ => feature.queue_packets().is_none(),
         };
@@ -463,6 +464,8 @@ mod tests {
             ServerFeature::LocalNames,
             ServerFeature::DdnsRequests,
             ServerFeature::DdnsInside,
+            ServerFeature::HotStandby,
+            ServerFeature::HotStandbyKea,
         ];
         plan.blocks.limit = false;
         let servers = ["godwit", "kea", "kea3"].map(str::to_owned);
@@ -474,12 +477,15 @@ mod tests {
                 "godwit-local-names-none (durability none)",
                 "godwit-ddns-requests-none (durability none)",
                 "godwit-ddns-inside-none (durability none)",
+                "godwit-hot-standby-none (durability none)",
+                "godwit-hot-standby-kea-none (durability none)",
                 "kea-ddns-requests (single-threaded)",
                 "kea-ddns-requests (multi-threaded)",
                 "kea3-legal-log (single-threaded)",
                 "kea3-ddns-requests (single-threaded)",
                 "kea3-legal-log (multi-threaded)",
                 "kea3-ddns-requests (multi-threaded)",
+                "kea3-hot-standby (multi-threaded)",
             ]
         );
     }

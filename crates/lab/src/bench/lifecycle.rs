@@ -34,25 +34,14 @@ impl Service {
         let _ = std::fs::remove_file(self.server.folder.join(features::RESERVATIONS_FILE));
         features::remove_event_files(&self.server.folder);
         let lists = std::mem::take(&mut self.lists);
-        let Some(lease_file) = self.server.lease_file() else { return };
-        recorder.progress.step(&format!("verifying the leases of {label}"));
-        let written = topology.write_leases(&self.server).map_err(|e| e.to_string());
-        match written.and_then(|()| leases::verify(&label, &lists, lease_file)) {
-            Ok(mut result) => {
-                if !is_one_owner_due {
-                    (result.shared, result.sharing) = (0, Vec::new());
-                }
-                let rows = lease_file.companions();
-                if result.is_complete() {
-                    for path in rows.iter().chain(&lists) {
-                        let _ = std::fs::remove_file(path);
-                    }
-                } else {
-                    keep_lease_files(&rows, &self.server);
-                }
-                recorder.verified.push(result);
+        let mut is_complete = true;
+        for server in std::iter::once(&self.server).chain(&self.partner) {
+            is_complete &= topology.verify_leases(server, &lists, is_one_owner_due, recorder);
+        }
+        if is_complete {
+            for path in &lists {
+                let _ = std::fs::remove_file(path);
             }
-            Err(e) => recorder.problems.push(format!("{label}: leases not verified: {e}")),
         }
     }
 
@@ -65,10 +54,13 @@ impl Service {
     ) -> LabResult<()> {
         self.end(topology, recorder);
         topology.empty_store(&self.server.store)?;
-        if let Some(lease_file) = self.server.lease_file() {
-            keep_lease_files(&lease_file.companions(), &self.server);
+        for server in std::iter::once(&self.server).chain(&self.partner) {
+            if let Some(lease_file) = server.lease_file() {
+                keep_lease_files(&lease_file.companions(), server);
+            }
         }
         self.next_client = 0;
+        // A server that waits for its partner answers nobody.
         for server in self.servers_mut() {
             recorder.progress.step(&format!("starting {} again", server.subject.label()));
             let (prepared, command) = server.prepare(topology)?;
@@ -76,6 +68,8 @@ impl Service {
                 (started.prepared, started.command) = (prepared, command);
             }
             server.start_again(topology)?;
+        }
+        for server in self.serving_mut() {
             server.wait_until_it_answers(topology, stop, recorder)?;
         }
         Ok(())
@@ -97,6 +91,43 @@ impl Service {
         }
         self.start_anew(topology, stop, recorder)?;
         Ok(Exhaustion { pool_size: self.server.terms.pool_size })
+    }
+}
+
+impl BenchTopology<'_> {
+    /// Looks for the assigned leases of `lists` in the lease file of `server`, and removes the file
+    /// unless one is missing. Returns false if one is missing, or if the file cannot be read.
+    fn verify_leases(
+        &self,
+        server: &MeasuredServer,
+        lists: &[PathBuf],
+        is_one_owner_due: bool,
+        recorder: &mut RunRecorder<'_>,
+    ) -> bool {
+        let Some(lease_file) = server.lease_file() else { return false };
+        let label = server.subject.label();
+        recorder.progress.step(&format!("verifying the leases of {label}"));
+        let written = self.write_leases(server).map_err(|e| e.to_string());
+        let mut result = match written.and_then(|()| leases::verify(&label, lists, lease_file)) {
+            Ok(result) => result,
+            Err(e) => {
+                recorder.problems.push(format!("{label}: leases not verified: {e}"));
+                return false;
+            }
+        };
+        if !is_one_owner_due {
+            (result.shared, result.sharing) = (0, Vec::new());
+        }
+        let (rows, is_complete) = (lease_file.companions(), result.is_complete());
+        if is_complete {
+            for path in &rows {
+                let _ = std::fs::remove_file(path);
+            }
+        } else {
+            keep_lease_files(&rows, server);
+        }
+        recorder.verified.push(result);
+        is_complete
     }
 }
 

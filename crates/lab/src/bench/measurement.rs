@@ -16,7 +16,7 @@ use testbed::{ChildProcess, Sampler, SamplerTarget, TopologySide};
 use super::machines::TrialGenerator;
 use super::poll::Poller;
 use super::restart::DatabaseRestart;
-use super::service::{Service, describe_exit};
+use super::service::{MeasuredServer, Service, describe_exit};
 use super::topology::BenchTopology;
 use super::{ProcessBench, avalanche, generator, perfdhcp, profile};
 use crate::driver;
@@ -173,11 +173,11 @@ impl BenchTopology<'_> {
     }
 
     /// Returns the identifiers of the processes that work for `service` in addition to its first
-    /// server: those of its database, and of the second server on that database.
+    /// server: those of its database, of the second server on that database, and of the partner.
     fn helpers(&self, service: &Service) -> Vec<u32> {
         let database = self.database(driver::engine(service.server.subject.store));
-        let second = service.second.as_ref().and_then(|server| server.pid());
-        database.and_then(|database| database.pid()).into_iter().chain(second).collect()
+        let further = service.further_servers().filter_map(MeasuredServer::pid);
+        database.and_then(|database| database.pid()).into_iter().chain(further).collect()
     }
 
     /// Returns the time at which the timeline of `load` begins, in seconds since the run began, for
@@ -234,10 +234,14 @@ fn with_request(
 }
 
 fn commands(service: &Service, parts: &[TrialGenerator]) -> BTreeMap<String, String> {
-    let servers =
-        service.servers().zip(["server", "second server"]).filter_map(|(server, role)| {
-            Some((role.to_owned(), server.started.as_ref()?.command.to_string()))
-        });
+    let servers = [
+        ("server", Some(&service.server)),
+        ("second server", service.second.as_ref()),
+        ("partner", service.partner.as_ref()),
+    ];
+    let servers = servers.into_iter().filter_map(|(role, server)| {
+        Some((role.to_owned(), server?.started.as_ref()?.command.to_string()))
+    });
     let generators = parts.iter().zip(1..).map(|(part, number)| {
         let name = if number == 1 { "generator".to_owned() } else { format!("generator {number}") };
         (name, part.command.to_string())

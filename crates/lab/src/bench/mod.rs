@@ -124,10 +124,10 @@ impl<'a> ProcessBench<'a> {
         }
     }
 
-    /// Returns all servers, the second servers of services last.
+    /// Returns all servers, the first ones of services first.
     fn servers(&self) -> impl Iterator<Item = &MeasuredServer> {
-        let second = self.services.iter().filter_map(|service| service.second.as_ref());
-        self.services.iter().map(|service| &service.server).chain(second)
+        let further = self.services.iter().flat_map(Service::further_servers);
+        self.services.iter().map(|service| &service.server).chain(further)
     }
 
     /// Keeps the result folder and removes everything else that was built for the run.
@@ -175,7 +175,7 @@ impl TrialRunner for ProcessBench<'_> {
         };
         let flush_us = topology.flush_us(&service.server, recorder)?;
         let mut wait_s = 0.0;
-        for server in service.servers_mut() {
+        for server in service.serving_mut() {
             match server.settle(topology, self.stop, recorder)? {
                 Some(waited_s) => wait_s += waited_s,
                 None => return Ok(server.report_end(recorder)),

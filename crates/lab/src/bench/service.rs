@@ -12,7 +12,7 @@ use testbed::process::describe;
 use testbed::{ChildProcess, CommandLine, MeasurementTopology, Quota, SamplerTarget, TopologySide};
 
 use super::settle::ServerWaits;
-use crate::driver::{PreparedServer, StoreLocation};
+use crate::driver::{PairPlace, PreparedServer, StoreLocation};
 use crate::error::LabResult;
 use crate::hosts::SampleFileReader;
 use crate::leases::LeaseFile;
@@ -29,6 +29,8 @@ pub(super) struct Service {
     pub(super) server: MeasuredServer,
     /// Second server on the same database, which takes half of the load.
     pub(super) second: Option<MeasuredServer>,
+    /// Partner of the server in a pair, to which no client sends requests.
+    pub(super) partner: Option<MeasuredServer>,
     /// Number of the generator's first client that has not sent requests to the service yet.
     pub(super) next_client: u32,
     /// Paths of the lists of the leases that clients got from the service.
@@ -41,15 +43,26 @@ impl Service {
     /// Makes the service of `server`, which no client has sent requests to.
     pub(super) fn new(server: MeasuredServer) -> Self {
         let polls = Polls::default();
-        Self { server, second: None, next_client: 0, lists: Vec::new(), polls }
+        Self { server, second: None, partner: None, next_client: 0, lists: Vec::new(), polls }
     }
 
     pub(super) fn servers(&self) -> impl Iterator<Item = &MeasuredServer> {
-        std::iter::once(&self.server).chain(&self.second)
+        std::iter::once(&self.server).chain(&self.second).chain(&self.partner)
     }
 
     pub(super) fn servers_mut(&mut self) -> impl Iterator<Item = &mut MeasuredServer> {
+        std::iter::once(&mut self.server).chain(&mut self.second).chain(&mut self.partner)
+    }
+
+    /// Returns the servers that answer clients.
+    pub(super) fn serving_mut(&mut self) -> impl Iterator<Item = &mut MeasuredServer> {
         std::iter::once(&mut self.server).chain(&mut self.second)
+    }
+
+    /// Returns the servers that answer no measured requests or only a part of them: the second one
+    /// and the partner.
+    pub(super) fn further_servers(&self) -> impl Iterator<Item = &MeasuredServer> {
+        self.second.iter().chain(&self.partner)
     }
 }
 
@@ -63,6 +76,8 @@ pub(super) struct MeasuredServer {
     /// Store of the server's leases.
     pub(super) store: StoreLocation,
     pub(super) address: SocketAddr,
+    /// Place of the server in a pair.
+    pub(super) pair: Option<PairPlace>,
     /// Network in which the server and its generator meet.
     pub(super) network: MeasurementTopology,
     /// Process of the server; `None` for a server that ran before the lab.

@@ -4,24 +4,24 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use counters::parse_resident_bytes;
-use measure::plan::DatabaseAccess;
+use measure::plan::{DatabaseAccess, ServerFeature};
 use measure::record::Start;
 use testbed::{ChildProcess, CommandLine, Quota, TopologySide};
 
 use super::recorder::RunRecorder;
 use super::service::{MeasuredServer, Service, StartedServer};
 use super::settle::ServerWaits;
-use super::topology::BenchTopology;
-use crate::driver::{self, PreparedServer, ServerDeployment, StoreLocation};
+use super::topology::{BenchTopology, second_servers};
+use crate::driver::{self, PairPlace, PreparedServer, ServerDeployment, StoreLocation};
 use crate::error::LabResult;
 use crate::folder;
 use crate::hosts::{Machines, SampleFileReader};
-use crate::subject::{MeasurementSubject, SubjectKind};
+use crate::subject::{KeaVersion, MeasurementSubject, SubjectKind};
 use crate::subject_id::PerSubject;
 use crate::terms::MeasurementTerms;
 
-/// Starts the servers of `subjects`, then the second servers of those subjects that have two on
-/// the same database.
+/// Starts the servers of `subjects`, those of pairs with their partners, then the second servers of
+/// those subjects that have two on the same database.
 pub(super) fn start_all(
     subjects: &[MeasurementSubject],
     topology: &mut BenchTopology<'_>,
@@ -29,16 +29,29 @@ pub(super) fn start_all(
     recorder: &mut RunRecorder<'_>,
 ) -> LabResult<PerSubject<Service>> {
     let mut services = Vec::new();
+    let mut partner_numbers = subjects.len() + second_servers(subjects)..;
     for (number, subject) in subjects.iter().enumerate() {
-        let server = MeasuredServer::start(subject, number, None, topology, recorder)?;
-        services.push(Service::new(server.answering(topology, stop, recorder)?));
+        let has_partner = subject.feature.has_partner();
+        let numbers = [number, partner_numbers.start];
+        let place = if has_partner { Some(topology.pair_place(numbers)?) } else { None };
+        let server = MeasuredServer::start(subject, number, None, place, topology, recorder)?;
+        let partner = match (place, has_partner.then(|| partner_numbers.next()).flatten()) {
+            (Some(place), Some(number)) => {
+                let (subject, place) = (partner_of(subject), PairPlace { own: 1, ..place });
+                let place = Some(place);
+                Some(MeasuredServer::start(&subject, number, None, place, topology, recorder)?)
+            }
+            _ => None,
+        };
+        let service = Service::new(server.answering(topology, stop, recorder)?);
+        services.push(Service { partner, ..service });
     }
     let shares =
         |service: &&mut Service| service.server.subject.sharing == DatabaseAccess::TwoServers;
     for (service, number) in services.iter_mut().filter(shares).zip(subjects.len()..) {
         let subject = second_server(&service.server.subject);
         let store = Some(service.server.store.clone());
-        let server = MeasuredServer::start(&subject, number, store, topology, recorder)?;
+        let server = MeasuredServer::start(&subject, number, store, None, topology, recorder)?;
         service.second = Some(server.answering(topology, stop, recorder)?);
     }
     Ok(services.into_iter().collect())
@@ -46,11 +59,13 @@ pub(super) fn start_all(
 
 impl MeasuredServer {
     /// Starts the server of `subject`, number `number` of the run, unless it runs already. The
-    /// server has database tables of its own unless `store` is given.
+    /// server has database tables of its own unless `store` is given, and is at the place `pair` of
+    /// a pair, if there is one.
     fn start(
         subject: &MeasurementSubject,
         number: usize,
         store: Option<StoreLocation>,
+        pair: Option<PairPlace>,
         topology: &mut BenchTopology<'_>,
         recorder: &mut RunRecorder<'_>,
     ) -> LabResult<Self> {
@@ -60,6 +75,7 @@ impl MeasuredServer {
             folder: topology.folder.clone(),
             store: StoreLocation::Memfile,
             address: topology.relay,
+            pair,
             network: topology.network.clone(),
             started: None,
             waits: ServerWaits::default(),
@@ -76,7 +92,10 @@ impl MeasuredServer {
             None => topology.prepare_store(subject, &server.folder, recorder)?,
         };
         server.network = topology.network_for(number, subject)?;
-        server.address = topology.server_address(number, &server.network)?;
+        server.address = match pair.and_then(|place| place.addresses.get(place.own).copied()) {
+            Some(address) => address,
+            None => topology.server_address(number, &server.network)?,
+        };
         let (prepared, command) = server.prepare(topology)?;
         let quota = quota(number, topology, recorder)?;
         let began = Instant::now();
@@ -154,6 +173,7 @@ impl MeasuredServer {
             store: self.store.clone(),
             feature: self.subject.feature,
             reservations: driver::features::RESERVATIONS,
+            pair: self.pair,
         }
     }
 
@@ -184,6 +204,22 @@ fn quota(
         ));
     }
     Ok(Some(Quota::create(&mut topology.run, number, share)?))
+}
+
+/// Makes the description of the partner of the server `subject`.
+fn partner_of(subject: &MeasurementSubject) -> MeasurementSubject {
+    let kind = match subject.feature {
+        ServerFeature::HotStandbyKea => {
+            SubjectKind::Kea { version: KeaVersion::Debian13, multi_threaded: true }
+        }
+        _ => subject.kind.clone(),
+    };
+    let and = if subject.variant.is_empty() { "" } else { ", " };
+    MeasurementSubject {
+        variant: format!("{}{and}partner", subject.variant),
+        kind,
+        ..subject.clone()
+    }
 }
 
 /// Makes the description of the second of two servers on the same database.

@@ -17,7 +17,7 @@ use testbed::{
 use super::BenchSettings;
 use super::recorder::RunRecorder;
 use super::service::Service;
-use crate::driver;
+use crate::driver::{self, PairPlace};
 use crate::error::{LabError, LabResult};
 use crate::family::ProtocolAddressing;
 use crate::folder;
@@ -170,6 +170,12 @@ impl<'a> BenchTopology<'a> {
         }
     }
 
+    /// Returns the place of the first of the servers `numbers` of the run, which are a pair.
+    pub(super) fn pair_place(&self, numbers: [usize; 2]) -> LabResult<PairPlace> {
+        let [first, second] = numbers.map(|number| self.server_address(number, &self.network));
+        Ok(PairPlace { addresses: [first?, second?], own: 0 })
+    }
+
     /// Opens the socket from which the lab sends its own requests to servers.
     pub(super) fn probe(&self) -> LabResult<ServerProbe> {
         let namespace = self.network.namespace(TopologySide::Client);
@@ -310,12 +316,12 @@ fn choose_topology(
     }
     let shared =
         subjects.iter().enumerate().filter(|(_, subject)| !driver::needs_own_link(subject));
-    let pairs =
-        subjects.iter().filter(|subject| subject.sharing == DatabaseAccess::TwoServers).count();
-    let second = subjects.len()..subjects.len() + pairs;
-    let positions = shared.map(|(position, _)| position).chain(second);
+    let second = second_servers(subjects);
+    let partners = subjects.iter().filter(|subject| subject.feature.has_partner()).count();
+    let further = subjects.len()..subjects.len() + second + partners;
+    let positions = shared.map(|(position, _)| position).chain(further);
     let addresses = positions.map(|position| family.server(position)).collect();
-    let relays = if pairs > 0 { 2 } else { 1 };
+    let relays = if second > 0 { 2 } else { 1 };
     let settings = namespace_settings(family, addresses, relays, processors);
     match MeasurementTopology::namespaces(run, &settings) {
         Ok(topology) => Ok(topology),
@@ -323,4 +329,10 @@ fn choose_topology(
         Err(e) if choice == TopologyChoice::Auto => loopback(&e.to_string(), warnings),
         Err(e) => Err(e.into()),
     }
+}
+
+/// Returns the number of `subjects` that have a second server on the same database. The numbers of
+/// these servers follow those of the subjects, and the numbers of partners come after them.
+pub(super) fn second_servers(subjects: &[MeasurementSubject]) -> usize {
+    subjects.iter().filter(|subject| subject.sharing == DatabaseAccess::TwoServers).count()
 }

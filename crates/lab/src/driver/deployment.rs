@@ -47,6 +47,18 @@ pub struct ServerDeployment {
     pub feature: ServerFeature,
     /// Number of clients that have a reservation, if the server's feature gives them reservations.
     pub reservations: u32,
+    /// Place of the server in a pair, if its feature is one.
+    pub pair: Option<PairPlace>,
+}
+
+/// Place of a server in a hot-standby pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairPlace {
+    /// Addresses at which the primary server and the standby receive messages. The same ports of
+    /// TCP take the commands of the partner.
+    pub addresses: [SocketAddr; 2],
+    /// Position of the server among them.
+    pub own: usize,
 }
 
 /// Server whose files are written and that is ready to be started.

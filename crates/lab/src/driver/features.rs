@@ -6,7 +6,7 @@
 
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use measure::plan::ServerFeature;
 use serde_json::{Value, json};
 
-use super::deployment::ServerDeployment;
+use super::deployment::{PairPlace, ServerDeployment};
 use super::store::LEASE_FILE;
 use crate::error::{LabError, LabResult};
 use crate::family::AddressFamily;
@@ -180,23 +180,57 @@ pub(super) fn apply(deployment: &ServerDeployment, configuration: &mut Value) {
                 "parameters": { "name": script.to_string_lossy(), "sync": false }
             }]);
         }
+        feature if feature.has_partner() => {
+            let Some(pair) = deployment.pair else { return };
+            configuration["hooks-libraries"] = json!([
+                { "library": "libdhcp_lease_cmds.so" },
+                { "library": "libdhcp_ha.so", "parameters": { "high-availability": [of_pair(pair)] } }
+            ]);
+        }
         ServerFeature::ManySubnets | ServerFeature::PolledSubnets => {
             many_subnets(deployment, &mut configuration[key]);
         }
         ServerFeature::SharedNetworks => {
-            let (networks, subnets) = NETWORKS;
-            let network = |network: u32| {
-                let all = network * subnets..(network + 1) * subnets;
-                let all: Vec<Value> = all.map(|number| subnet(version, number)).collect();
-                json!({ "name": format!("network-{network}"), &key: all })
-            };
-            configuration["shared-networks"] = (0..networks).map(network).collect();
+            configuration["shared-networks"] = shared_networks(version, &key);
             shrink_own_subnet(version, &mut configuration[&key]);
         }
         // The other features are in the server's own words, in its files, or in the behavior of
         // clients.
         _ => {}
     }
+}
+
+/// Returns the shared networks of the feature, with the subnets of each in the list `key`.
+fn shared_networks(version: AddressFamily, key: &str) -> Value {
+    let (networks, subnets) = NETWORKS;
+    let network = |network: u32| {
+        let all = network * subnets..(network + 1) * subnets;
+        let all: Vec<Value> = all.map(|number| subnet(version, number)).collect();
+        json!({ "name": format!("network-{network}"), key: all })
+    };
+    (0..networks).map(network).collect()
+}
+
+/// Returns the settings of the pair of which a server is at `place`. Neither server takes the other
+/// one for failed because of the load of a trial.
+fn of_pair(place: PairPlace) -> Value {
+    let roles = ["primary", "standby"];
+    let peer = |(role, address): (&str, SocketAddr)| json!({ "name": role, "role": role, "url": format!("http://{address}/") });
+    let peers: Vec<Value> = roles.into_iter().zip(place.addresses).map(peer).collect();
+    json!({
+        "this-server-name": roles[place.own.min(1)],
+        "mode": "hot-standby",
+        "heartbeat-delay": 1_000,
+        "max-response-delay": 60_000,
+        "max-unacked-clients": 0,
+        "multi-threading": {
+            "enable-multi-threading": true,
+            "http-dedicated-listener": true,
+            "http-listener-threads": 4,
+            "http-client-threads": 4
+        },
+        "peers": peers
+    })
 }
 
 /// Sets the scope of reservations (`reservations-global` and its relatives) in the configuration,

@@ -22,7 +22,7 @@ use crate::error::{LabError, LabResult};
 use crate::family::ProtocolAddressing;
 use crate::subject::{KeaVersion, MeasurementSubject, SubjectKind};
 use deployment::CONFIGURATION;
-pub use deployment::{PreparedServer, ServerDeployment};
+pub use deployment::{PairPlace, PreparedServer, ServerDeployment};
 pub(crate) use dns::ANSWER;
 pub use dns::DnsServer;
 pub(crate) use store::LEASE_FILE;

@@ -58,6 +58,7 @@ fn deployment(name: &str) -> TestDeployment {
         store: StoreLocation::Memfile,
         feature: ServerFeature::Plain,
         reservations: 10,
+        pair: None,
     })
 }
 
@@ -114,6 +115,24 @@ fn godwit_gets_its_durability_beside_keas_keys() {
     assert_eq!(dhcp4["user-context"]["godwit"]["durability"], "interval");
     assert_eq!(dhcp4["subnet4"][0]["pools"][0]["pool"], "10.1.0.0 - 10.1.3.231");
     assert_eq!(dhcp4["interfaces-config"]["interfaces"][0], "lo/127.0.0.1");
+}
+
+#[test]
+fn both_servers_of_a_pair_know_each_other() {
+    let of = |own: usize| {
+        let mut deployment = own_deployment_v6("pair");
+        deployment.feature = ServerFeature::HotStandby;
+        let addresses = ["[2001:db8::3]:547", "[2001:db8::9]:547"].map(|one| one.parse().unwrap());
+        deployment.pair = Some(PairPlace { addresses, own });
+        let libraries = &common_configuration(&deployment)["hooks-libraries"];
+        assert_eq!(libraries[0]["library"], "libdhcp_lease_cmds.so");
+        libraries[1]["parameters"]["high-availability"][0].clone()
+    };
+    let [mut primary, mut standby] = [0, 1].map(of);
+    assert_eq!(primary["peers"][1]["url"], "http://[2001:db8::9]:547/");
+    let name = |config: &mut Value| config["this-server-name"].take();
+    assert_eq!((name(&mut primary), name(&mut standby)), (json!("primary"), json!("standby")));
+    assert_eq!(primary, standby);
 }
 
 #[test]

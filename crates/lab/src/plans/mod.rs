@@ -15,13 +15,14 @@ use crate::error::{LabError, LabResult};
 use crate::peers::PEERS;
 
 /// Plans that Godwit ships: bare name and text.
-pub const SHIPPED: [(&str, &str); 47] = [
+pub const SHIPPED: [(&str, &str); 49] = [
     ("dhcp4-avalanche", include_str!("../../../../plans/dhcp4-avalanche.toml")),
     ("dhcp4-buffers", include_str!("../../../../plans/dhcp4-buffers.toml")),
     ("dhcp4-chatty", include_str!("../../../../plans/dhcp4-chatty.toml")),
     ("dhcp4-classes", include_str!("../../../../plans/dhcp4-classes.toml")),
     ("dhcp4-ddns", include_str!("../../../../plans/dhcp4-ddns.toml")),
     ("dhcp4-exhaustion", include_str!("../../../../plans/dhcp4-exhaustion.toml")),
+    ("dhcp4-ha", include_str!("../../../../plans/dhcp4-ha.toml")),
     ("dhcp4-latency", include_str!("../../../../plans/dhcp4-latency.toml")),
     ("dhcp4-listeners", include_str!("../../../../plans/dhcp4-listeners.toml")),
     ("dhcp6-listeners", include_str!("../../../../plans/dhcp6-listeners.toml")),
@@ -44,6 +45,7 @@ pub const SHIPPED: [(&str, &str); 47] = [
     ("dhcp4-shared-database", include_str!("../../../../plans/dhcp4-shared-database.toml")),
     ("dhcp4-smoke", include_str!("../../../../plans/dhcp4-smoke.toml")),
     ("dhcp4-stores", include_str!("../../../../plans/dhcp4-stores.toml")),
+    ("dhcp6-ha", include_str!("../../../../plans/dhcp6-ha.toml")),
     ("dhcp6-full", include_str!("../../../../plans/dhcp6-full.toml")),
     ("dhcp6-quick", include_str!("../../../../plans/dhcp6-quick.toml")),
     ("dhcp6-renewals", include_str!("../../../../plans/dhcp6-renewals.toml")),

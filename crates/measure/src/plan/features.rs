@@ -68,6 +68,12 @@ base::recorded! {
         /// Configuration as in `DdnsOff` with the updater inside the server, whose DNS server does
         /// not run: requests stay in the queue (Godwit only).
         DdnsInside = "ddns-inside",
+        /// Configuration of the primary server of a hot-standby pair (hook library `ha`): a second
+        /// server of the same make has each lease before the client has its reply. Kea runs with
+        /// several threads.
+        HotStandby = "hot-standby",
+        /// Configuration as in `HotStandby` with Kea 3 as the second server (Godwit only).
+        HotStandbyKea = "hot-standby-kea",
         /// Configuration of ten thousand subnets, from which clients come in turn.
         ManySubnets = "many-subnets",
         /// Configuration of ten thousand subnets as in `ManySubnets`, while one HTTP client sends
@@ -180,12 +186,19 @@ impl ServerFeature {
                 | Self::TenMillionLeases
                 | Self::LocalNames
                 | Self::DdnsInside
+                | Self::HotStandbyKea
         )
     }
 
-    /// Returns true if the feature is a hook library that Kea has from version 3 on.
+    /// Returns true if the feature is a hook library that the lab measures with Kea from version 3
+    /// on.
     pub const fn needs_kea_3(self) -> bool {
-        matches!(self, Self::LegalLog | Self::RunScript)
+        matches!(self, Self::LegalLog | Self::RunScript | Self::HotStandby)
+    }
+
+    /// Returns true if a partner has each lease of the server as well.
+    pub const fn has_partner(self) -> bool {
+        matches!(self, Self::HotStandby | Self::HotStandbyKea)
     }
 
     /// Returns true if the lab measures the feature with DHCPv4 alone.

@@ -27,6 +27,7 @@ fn deployment(name: &str) -> TestDeployment {
         store: StoreLocation::Memfile,
         feature: ServerFeature::Plain,
         reservations: 0,
+        pair: None,
     })
 }
 
