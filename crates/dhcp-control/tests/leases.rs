@@ -309,6 +309,29 @@ fn prefixes_are_leased_beside_addresses() {
     );
 }
 
+#[test]
+fn many_dhcpv4_leases_change_in_one_command() {
+    let mut server = Fake::<V4>::with_subnets();
+    let [one, two] = [1, 2].map(lease::<V4>);
+    let text = |text: &str| json!({ "result": 0, "text": text });
+    let both = json!({ "leases": [one, two] });
+    let answer = server.call("lease4-bulk-apply", both);
+    assert_eq!(answer, text("Bulk apply of 2 IPv4 leases completed."));
+    let address = |lease: &Value| json!({ "ip-address": lease["ip-address"] });
+    let change = json!({ "deleted-leases": [address(&one)], "leases": [lease::<V4>(3)] });
+    let answer = server.call("lease4-bulk-apply", change);
+    assert_eq!(answer, text("Bulk apply of 2 IPv4 leases completed."));
+    let codes = [1, 2, 3].map(|number| {
+        let answer = server.call("lease4-get", address(&lease::<V4>(number)));
+        answer["result"].clone()
+    });
+    assert_eq!(codes, [3, 0, 0]);
+    server.leases.refuses = Some(PutFailure::Busy);
+    let answer = server.call("lease4-bulk-apply", json!({ "leases": [two] }));
+    let failed = &answer["arguments"]["failed-leases"];
+    assert_eq!((&failed[0]["ip-address"], &failed[0]["result"]), (&two["ip-address"], &json!(4)));
+}
+
 /// Returns data of relay agents in the form of older versions of Kea, and in that of newer ones.
 fn extended_info<F: CommandFamily>() -> [Value; 2] {
     match F::VERSION {
@@ -353,10 +376,7 @@ fn what_relay_agents_said_is_brought_into_the_present_form() {
 /// Checks that every command that creates a lease refuses a context that no store can keep.
 fn contexts_are_bounded<F: CommandFamily>() {
     let mut server = Fake::<F>::with_subnets();
-    let mut commands = vec![name::<F>("lease#-add"), name::<F>("lease#-update")];
-    if F::VERSION == IpVersion::V6 {
-        commands.push("lease6-bulk-apply".to_owned());
-    }
+    let commands = ["lease#-add", "lease#-update", "lease#-bulk-apply"].map(name::<F>);
     let zero = "Invalid user context: user context contains U+0000.";
     let long = "Invalid user context: user context has 65536 bytes; at most 65535 are allowed.";
     let of_length = |octets: usize| json!({ "a": "x".repeat(octets - r#"{ "a": "" }"#.len()) });
@@ -371,7 +391,7 @@ fn contexts_are_bounded<F: CommandFamily>() {
             let mut fields = lease::<F>(7);
             fields["user-context"] = context.clone();
             fields["force-create"] = json!(true);
-            let is_bulk = command == "lease6-bulk-apply";
+            let is_bulk = command.ends_with("-bulk-apply");
             let arguments = if is_bulk { json!({ "leases": [ fields ] }) } else { fields };
             let answer = server.call(command, arguments);
             match expected {

@@ -57,7 +57,8 @@ impl PartnerCommand {
             Self::Page(after) => {
                 let from = after.as_deref().unwrap_or("start");
                 let family = service.trim_start_matches("dhcp");
-                let arguments = json!({ "from": from, "limit": config.limits.page_leases });
+                let arguments = json!({ "from": from, "limit": config.limits.page_leases,
+                                        "origin": "ha-partner" });
                 (format!("lease{family}-get-page"), arguments)
             }
             Self::SyncComplete => {

@@ -14,6 +14,10 @@ pub(crate) const UNSENT_SINCE: &str = "unsent-since";
 /// it learns which of its own the partner lacks. Kea ignores it.
 pub(crate) const MAY_HAVE_MORE: &str = "may-have-more";
 
+/// Member of a heartbeat's answer: true if the server takes the updates of several DHCPv4 leases in
+/// one command. Kea ignores it.
+pub(crate) const TAKES_BULK_UPDATES: &str = "takes-bulk-updates";
+
 /// Number of updates that a server could not send to its partner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnsentCount {
@@ -51,6 +55,9 @@ pub struct PartnerView {
     /// True if the partner is terminated and starts anew when the clocks agree. Only Godwit's
     /// heartbeats say so.
     pub may_heal: bool,
+    /// True if the partner takes the updates of several DHCPv4 leases in one command. Only Godwit's
+    /// heartbeats say so.
+    pub takes_bulk_updates: bool,
     /// True from the first attempt to reach the partner on.
     pub is_tried: bool,
     /// True if the partner's own heartbeats lack `server-name`, as those of Kea 2.2 do.
@@ -95,6 +102,7 @@ impl PartnerView {
         let is_set = |key: &str| answer.arguments.get(key).and_then(Value::as_bool) == Some(true);
         self.may_heal = is_set("may-heal");
         self.may_have_more = is_set(MAY_HAVE_MORE);
+        self.takes_bulk_updates = is_set(TAKES_BULK_UPDATES);
         self.unsent = unsent;
         if let Some(copied) = &mut self.copied
             && copied.since_us == since_us

@@ -62,14 +62,17 @@ pub fn lease_command(lease: Value, is_deletion: bool) -> Value {
     json!({ "command": name, "service": ["dhcp4"], "arguments": lease })
 }
 
-/// Returns the command that updates `leases` and deletes `deleted` at a DHCPv6 partner.
+/// Returns the command that updates `leases` and deletes `deleted` at a partner that is the daemon
+/// `service` (`dhcp4`, `dhcp6`). Kea has it for DHCPv6 only; a DHCPv4 partner says in its heartbeats that it
+/// takes it ([`PartnerView::takes_bulk_updates`](crate::PartnerView)).
 #[must_use]
-pub fn bulk_apply(leases: Vec<Value>, deleted: Vec<Value>) -> Value {
+pub fn bulk_apply(service: &str, leases: Vec<Value>, deleted: Vec<Value>) -> Value {
+    let family = service.trim_start_matches("dhcp");
     let leases: Vec<Value> = leases.into_iter().map(updated).collect();
     let deleted: Vec<Value> = deleted.into_iter().map(updated).collect();
     json!({
-        "command": "lease6-bulk-apply",
-        "service": ["dhcp6"],
+        "command": format!("lease{family}-bulk-apply"),
+        "service": [service],
         "arguments": {
             "deleted-leases": deleted,
             "leases": leases,
@@ -83,9 +86,10 @@ pub fn bulk_apply(leases: Vec<Value>, deleted: Vec<Value>) -> Value {
 /// changes or copies leases and names no origin: Kea before 2.5 sends none.
 #[must_use]
 pub fn with_origin(mut command: Value) -> Value {
-    const COMMANDS: [&str; 7] = [
+    const COMMANDS: [&str; 8] = [
         "lease4-update",
         "lease4-del",
+        "lease4-bulk-apply",
         "lease4-get-page",
         "lease6-update",
         "lease6-del",

@@ -1,4 +1,5 @@
-//! Command `lease6-bulk-apply`: changes of many leases in one command.
+//! Commands `lease6-bulk-apply` and `lease4-bulk-apply`, which Kea lacks: changes of many leases in
+//! one command.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,7 @@ use crate::arguments::{ArgumentFields, ReceivedCommand};
 use crate::backend::CommandBackend;
 use crate::family::CommandFamily;
 
-/// Executes `lease6-bulk-apply`: deletes the leases in `deleted-leases`, then adds or replaces
+/// Executes `lease#-bulk-apply`: deletes the leases in `deleted-leases`, then adds or replaces
 /// those in `leases`. A malformed lease refuses the command before anything has changed.
 pub(super) fn apply<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
@@ -55,8 +56,10 @@ pub(super) fn apply<F: CommandFamily>(
         details.insert("failed-leases".to_owned(), failed.into());
     }
     let result = if done == 0 { ResultCode::Empty } else { ResultCode::Success };
-    let answer =
-        CommandAnswer::text(result, format!("Bulk apply of {done} IPv6 leases completed."));
+    let answer = CommandAnswer::text(
+        result,
+        format!("Bulk apply of {done} {} leases completed.", F::VERSION.name()),
+    );
     Ok(if details.is_empty() { answer } else { answer.and_arguments(Value::Object(details)) })
 }
 
@@ -117,7 +120,7 @@ fn delete<F: CommandFamily>(
     }
 }
 
-/// Returns the report about a lease of `lease6-bulk-apply` that failed: its type and address from
+/// Returns the report about a lease of `lease#-bulk-apply` that failed: its type and address from
 /// `lease`, and the reason from `answer`.
 fn failure(lease: &Value, answer: &CommandAnswer) -> Value {
     json!({

@@ -29,6 +29,7 @@ pub(crate) fn commands<F: CommandFamily>() -> Vec<CommandDefinition<F>> {
         of("lease#-wipe", change::wipe),
         of("lease#-write", change::write),
         of("lease#-resend-ddns", change::resend_ddns),
+        of("lease4-bulk-apply", bulk::apply).only(IpVersion::V4),
         of("lease6-bulk-apply", bulk::apply).only(IpVersion::V6),
         of("lease#-get", get::one),
         of("lease#-get-all", get::all),

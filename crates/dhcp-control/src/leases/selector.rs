@@ -1,4 +1,4 @@
-//! Selection of the lease that `lease#-get`, `lease#-del` or `lease6-bulk-apply` names.
+//! Selection of the lease that `lease#-get`, `lease#-del` or `lease#-bulk-apply` names.
 
 use dhcp_lease::{ClientKey, Lease, LeaseState};
 

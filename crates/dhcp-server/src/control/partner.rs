@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 pub(crate) const RELATIONSHIP: &str = "relationship-of-socket";
 
 /// Commands that a partner of a pair may send if `restrict-commands` is true.
-const PARTNER_COMMANDS: [&str; 17] = [
+const PARTNER_COMMANDS: [&str; 18] = [
     "list-commands",
     "status-get",
     "dhcp-disable",
@@ -21,6 +21,7 @@ const PARTNER_COMMANDS: [&str; 17] = [
     "ha-sync-complete-notify",
     "lease4-update",
     "lease4-del",
+    "lease4-bulk-apply",
     "lease4-get-all",
     "lease4-get-page",
     "lease6-bulk-apply",

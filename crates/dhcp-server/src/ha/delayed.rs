@@ -85,7 +85,7 @@ pub(super) fn send_delayed<P: DaemonFamily>(
         let sender = UpdateSender::new(partner, relationship.config());
         (sender, state.delayed().batch())
     };
-    let verdicts = sender.send::<P>(&updates);
+    let verdicts = sender.send::<P>(&updates, state.takes_bulk_updates());
     let mut outcome = Ok(CommandResult { code: 0, text: String::new(), arguments: Map::new() });
     let mut is_busy = false;
     let mut relationship = state.relationship();

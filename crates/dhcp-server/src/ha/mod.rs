@@ -109,6 +109,11 @@ impl PairState {
         self.relationship().take_answer()
     }
 
+    /// Returns true if the partner takes the updates of several DHCPv4 leases in one command.
+    fn takes_bulk_updates(&self) -> bool {
+        self.relationship().partner().takes_bulk_updates
+    }
+
     /// Returns true if the partner is Kea before 2.5.
     pub(crate) fn is_partner_old(&self) -> bool {
         self.relationship().partner().is_old

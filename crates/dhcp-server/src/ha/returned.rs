@@ -53,7 +53,7 @@ pub(super) fn send_returned<P: DaemonFamily>(
     let mut sender = UpdateSender::new(partner, state.relationship().config());
     let rest = returned.updates.split_off(returned.updates.len().min(BATCH_MAX));
     let batch = core::mem::replace(&mut returned.updates, rest);
-    let verdicts = sender.send::<P>(&batch);
+    let verdicts = sender.send::<P>(&batch, state.takes_bulk_updates());
     let mut outcome = Ok(CommandResult { code: 0, text: String::new(), arguments: Map::new() });
     for (mut update, verdict) in batch.into_iter().zip(verdicts) {
         match verdict {

@@ -76,18 +76,20 @@ impl UpdateSender {
         Ok(CommandRequest { timeout: self.timeout, ..request_to(&self.peer)? })
     }
 
-    /// Sends `updates` once, and returns the verdict about each, or the reason why there is none.
+    /// Sends `updates` once, several in one command if `is_bulk`, and returns the verdict about
+    /// each, or the reason why there is none.
     pub(super) fn send<P: DaemonFamily>(
         &mut self,
         updates: &[PendingUpdate],
+        is_bulk: bool,
     ) -> Vec<Result<UpdateVerdict, String>> {
         let request = match self.request() {
             Ok(request) => request,
             Err(reason) => return updates.iter().map(|_| Err(reason.clone())).collect(),
         };
         match P::VERSION {
-            IpVersion::V4 => self.send_each(&request, updates),
-            IpVersion::V6 => self.send_together(&request, updates),
+            IpVersion::V4 if !is_bulk => self.send_each(&request, updates),
+            version => self.send_together(&request, version, updates),
         }
     }
 
@@ -103,23 +105,28 @@ impl UpdateSender {
         answers.into_iter().map(|answer| Ok(lease_verdict(&answer?))).collect()
     }
 
-    /// Sends the updates to a DHCPv6 partner in one command. If the partner refuses them as a
-    /// whole, it gets each alone.
+    /// Sends the updates in one command. If the partner refuses them as a whole, or is DHCPv4 and
+    /// does not know the command, it gets each alone.
     fn send_together(
         &mut self,
         request: &CommandRequest,
+        version: IpVersion,
         updates: &[PendingUpdate],
     ) -> Vec<Result<UpdateVerdict, String>> {
         let (kept, deleted): (Vec<_>, Vec<_>) = updates.iter().partition(|one| !one.is_deletion);
         let leases = |list: Vec<&PendingUpdate>| list.iter().map(|one| one.lease.clone()).collect();
-        let body = bulk_apply(leases(kept), leases(deleted)).to_string();
+        let body = bulk_apply(version.service(), leases(kept), leases(deleted)).to_string();
         let answer = self.connections.send_all(request, vec![body]).pop();
         let answer = answer.unwrap_or_else(|| Err("the request was not sent".to_owned()));
         let addresses: Vec<String> = updates.iter().map(|one| one.address.clone()).collect();
         match answer {
             Err(reason) => updates.iter().map(|_| Err(reason.clone())).collect(),
+            Ok(answer) if version == IpVersion::V4 && matches!(answer.code, 1 | 2) => {
+                self.send_each(request, updates)
+            }
             Ok(answer) if answer.code == 1 && updates.len() > 1 => {
-                updates.chunks(1).flat_map(|update| self.send_together(request, update)).collect()
+                let alone = updates.chunks(1);
+                alone.flat_map(|update| self.send_together(request, version, update)).collect()
             }
             Ok(answer) => bulk_verdicts(&answer, &addresses).into_iter().map(Ok).collect(),
         }

@@ -154,7 +154,8 @@ impl<P: DaemonFamily> PartnerListener<P> {
             if self.has_failed && self.state.is_ending() {
                 return Vec::new();
             }
-            let verdicts = self.sender.send::<P>(&updates);
+            let is_bulk = !self.target.is_backup() && self.state.takes_bulk_updates();
+            let verdicts = self.sender.send::<P>(&updates, is_bulk);
             let mut failure = None;
             let mut rest = Vec::new();
             for (update, verdict) in updates.into_iter().zip(verdicts) {

@@ -23,6 +23,10 @@ pub(super) fn live(mut pair: ServerPair) {
     let each = if family == ScenarioFamily::V4 { 1 } else { 2 };
     pair.clients(0);
     pair.check_leases(each * EXCHANGES);
+    if family == ScenarioFamily::V4 && pair.makes.iter().all(|make| *make == ServerMake::Godwit) {
+        let log = pair.servers[1].log();
+        assert!(log.contains("'lease4-bulk-apply'") && !log.contains("'lease4-update'"), "{log}");
+    }
     pair.servers[0].kill();
     pair.wait_for(1, ["partner-down", "unavailable"]);
     pair.clients(1);

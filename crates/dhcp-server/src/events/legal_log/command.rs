@@ -38,7 +38,7 @@ pub(super) fn entries(
         "add" => actor.grant("added a lease", arguments, is_v6, wall_s),
         "update" => actor.grant(UPDATED, arguments, is_v6, wall_s),
         "del" => actor.deletion(arguments),
-        "bulk-apply" if is_v6 => return bulk(actor, arguments, answer, wall_s, is_logged),
+        "bulk-apply" => return bulk(actor, arguments, answer, wall_s, is_v6, is_logged),
         _ => None,
     };
     entry.into_iter().collect()
@@ -109,12 +109,13 @@ impl Actor {
     }
 }
 
-/// Returns the entries about the leases of `lease6-bulk-apply` that did not fail.
+/// Returns the entries about the leases of `lease#-bulk-apply` that did not fail.
 fn bulk(
     actor: Actor,
     arguments: &Map<String, Value>,
     answer: Option<&Value>,
     wall_s: u64,
+    is_v6: bool,
     is_logged: &dyn Fn(u32) -> bool,
 ) -> Vec<LogEntry> {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
@@ -137,7 +138,7 @@ fn bulk(
     let changed =
         changed.iter().filter(|lease| is_reported(lease) && !is_failed("failed-leases", lease));
     let changed =
-        changed.filter_map(|lease| actor.grant(UPDATED, lease.as_object()?, true, wall_s));
+        changed.filter_map(|lease| actor.grant(UPDATED, lease.as_object()?, is_v6, wall_s));
     deleted.chain(changed).collect()
 }
 
