@@ -40,7 +40,7 @@ pub(super) fn read(
     let modes = HaMode::ALL.map(|mode| (mode.name(), mode));
     let mode = fields.word("mode", &modes, false, findings);
     let names = settings.server_names(&mut fields, item.at, findings);
-    let limits = limits(&mut fields, findings);
+    let limits = limits(&mut fields, mode, findings);
     let limits = HaLimits { take_over_ms: settings.take_over_ms, ..limits };
     let mut flag =
         |key, default| fields.boolean(key, findings).map_or(default, |setting| setting.value);
@@ -115,7 +115,13 @@ fn check_control_socket(own: &ReadPeer, findings: &mut ParseContext) {
     }
 }
 
-fn limits(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> HaLimits {
+fn limits(
+    fields: &mut MapReader<'_>,
+    mode: Option<HaMode>,
+    findings: &mut ParseContext,
+) -> HaLimits {
+    // As in Kea, where the other modes have no such updates.
+    let delayed_updates = if mode == Some(HaMode::LoadBalancing) { 100 } else { 0 };
     let mut number =
         |key, default| fields.u32(key, findings).map_or(default, |setting| setting.value);
     HaLimits {
@@ -124,7 +130,7 @@ fn limits(fields: &mut MapReader<'_>, findings: &mut ParseContext) -> HaLimits {
         ack_ms: number("max-ack-delay", 10_000),
         unacked_clients: number("max-unacked-clients", 10),
         rejected_updates: number("max-rejected-lease-updates", 10),
-        delayed_updates: number("delayed-updates-limit", 0),
+        delayed_updates: number("delayed-updates-limit", delayed_updates),
         sync_ms: number("sync-timeout", 60_000),
         page_leases: number("sync-page-limit", 10_000).max(1),
         take_over_ms: None,

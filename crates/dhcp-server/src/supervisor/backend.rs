@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::checks::check_document;
 use super::statistics::StatisticsTask;
-use super::{Supervisor, wake};
+use super::{Supervisor, moved_subnets, wake};
 use crate::ha::HaServices;
 use crate::leases::LeaseBackend;
 use crate::service::{DaemonFamily, SubnetSummary};
@@ -61,8 +61,10 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
     fn apply(&mut self, document: Value) -> Result<(), ApplyFailure> {
         // As in Kea, a command that changes a part of the configuration is no reload.
         let since = self.parts.in_force.since;
+        let moved = moved_subnets::without_default(&document, &self.parts.in_force.document);
         self.use_document(&document)?;
         self.parts.in_force.since = since;
+        moved_subnets::remove_default(&mut self.parts.in_force.document, &moved);
         Ok(())
     }
 

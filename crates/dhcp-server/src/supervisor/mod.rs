@@ -14,6 +14,7 @@ mod host_databases;
 mod hosts;
 mod in_use;
 mod leases;
+mod moved_subnets;
 mod process;
 mod statistics;
 
