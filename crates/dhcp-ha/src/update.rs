@@ -63,7 +63,7 @@ pub fn lease_command(lease: Value, is_deletion: bool) -> Value {
 }
 
 /// Returns the command that updates `leases` and deletes `deleted` at a partner that is the daemon
-/// `service` (`dhcp4`, `dhcp6`). Kea has it for DHCPv6 only; a DHCPv4 partner says in its heartbeats
+/// `service` (`dhcp4`, `dhcp6`). Kea has it for DHCPv6 only; a DHCPv4 partner says in heartbeats
 /// that it takes it ([`PartnerView::takes_bulk_updates`](crate::PartnerView)).
 #[must_use]
 pub fn bulk_apply(service: &str, leases: Vec<Value>, deleted: Vec<Value>) -> Value {

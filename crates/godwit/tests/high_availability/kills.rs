@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 use base::Random;
 use scenario::{ScenarioFamily, ScenarioServer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::partner_link::PartnerLink;
 use super::{PairMode, PairSetup, ServerPair};
@@ -237,7 +237,12 @@ fn survives(suite: &str, mode: PairMode, makes: [ServerMake; 2]) {
         let usual = PairSetup::new(family, mode, response_ms(&makes));
         // Kea replies to a port of the configuration, not to the one that a message comes from.
         let client_port = free_port();
-        let setup = PairSetup { globals, client_port, has_links: true, ..usual };
+        // No reply leaves before the partner has the lease, also while it does not answer.
+        let further = match mode {
+            PairMode::LoadBalancing => vec![json!({ "delayed-updates-limit": 0 }); 2],
+            PairMode::HotStandby | PairMode::PassiveBackup => Vec::new(),
+        };
+        let setup = PairSetup { globals, client_port, has_links: true, further, ..usual };
         let mut faulty = FaultyPair::start(setup, &makes, seed);
         if let Err(broken) = faulty.disturb(count, &mut counts) {
             let logs: Vec<String> = faulty.pair.servers.iter().map(Daemon::log).collect();
