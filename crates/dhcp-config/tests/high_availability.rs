@@ -102,7 +102,7 @@ fn a_balanced_pair_has_a_secondary_server() {
     let read = read(&json!([balanced()])).unwrap();
     assert_eq!((read.mode, read.own.role), (HaMode::LoadBalancing, HaRole::Secondary));
     assert_eq!(read.server(HaRole::Primary).unwrap().name, "a");
-    assert_eq!(read.limits.delayed_updates, 0);
+    assert_eq!(read.limits.delayed_updates, 100);
     let mut with_backlog = balanced();
     with_backlog["delayed-updates-limit"] = json!(7);
     assert_eq!(read_valid(&with_backlog).limits.delayed_updates, 7);
