@@ -185,9 +185,14 @@ pub trait LeaseAdministration<F: CommandFamily> {
     /// or from the first lease if `after` is `None`.
     fn page(&self, after: Option<F::Ip>, limit: usize) -> Vec<Lease<F>>;
     /// Returns the leases of [`Self::page`] for a partner of a pair, with those that their clients
-    /// have released without the partner's knowledge.
+    /// have released and that the partner may still have.
     fn page_for_partner(&self, after: Option<F::Ip>, limit: usize) -> Vec<Lease<F>> {
         self.page(after, limit)
+    }
+    /// Returns true if the client of `lease` has released it later, as far as the server knows
+    /// although it has no lease of the address.
+    fn has_released_later(&self, _lease: &Lease<F>) -> bool {
+        false
     }
     /// Has the names of the lease of `address` added to DNS again, once those of its changes so far
     /// are requested. A server without updates of names ignores it.

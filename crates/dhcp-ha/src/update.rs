@@ -128,11 +128,13 @@ pub fn bulk_verdicts(answer: &CommandResult, addresses: &[String]) -> Vec<Update
     if !matches!(answer.code, SUCCESS | EMPTY) {
         return vec![verdict(answer.code, &answer.text); addresses.len()];
     }
-    let failed = answer.arguments.get("failed-leases").and_then(Value::as_array);
-    let failed = failed.map(Vec::as_slice).unwrap_or_default();
+    let failed = ["failed-leases", "failed-deleted-leases"]
+        .into_iter()
+        .filter_map(|key| answer.arguments.get(key).and_then(Value::as_array))
+        .flatten();
     let of_address = |address: &String| {
         let is_it = |one: &&Value| one["ip-address"].as_str() == Some(address.as_str());
-        let Some(failure) = failed.iter().find(is_it) else { return UpdateVerdict::Taken };
+        let Some(failure) = failed.clone().find(is_it) else { return UpdateVerdict::Taken };
         let text = failure["error-message"].as_str().unwrap_or_default();
         verdict(failure["result"].as_i64().unwrap_or(1), text)
     };
@@ -203,6 +205,11 @@ mod tests {
         assert_eq!(verdicts, [UpdateVerdict::Taken, UpdateVerdict::Busy]);
         let verdicts = bulk_verdicts(&answer(1, "bad", Value::Null), &addresses);
         assert_eq!(verdicts, vec![UpdateVerdict::Refused("1: bad".to_owned()); 2]);
+        let failed = json!({ "failed-deleted-leases": [
+            { "type": "IA_NA", "ip-address": "2001:db8::1", "result": 1, "error-message": "x" },
+            { "type": "IA_NA", "ip-address": "2001:db8::2", "result": 3 } ] });
+        let verdicts = bulk_verdicts(&answer(0, "", failed), &addresses);
+        assert_eq!(verdicts, [UpdateVerdict::Refused("1: x".to_owned()), UpdateVerdict::Taken]);
         // A deletion of a lease that does not exist counts as done.
         assert_eq!(bulk_verdicts(&answer(3, "", Value::Null), &addresses)[0], UpdateVerdict::Taken);
     }

@@ -120,7 +120,7 @@ fn limits(
     mode: Option<HaMode>,
     findings: &mut ParseContext,
 ) -> HaLimits {
-    // As in Kea, where the other modes have no such updates.
+    // Kea has the same defaults. In the other modes no update may wait.
     let delayed_updates = if mode == Some(HaMode::LoadBalancing) { 100 } else { 0 };
     let mut number =
         |key, default| fields.u32(key, findings).map_or(default, |setting| setting.value);

@@ -130,8 +130,8 @@ pub struct HaLimits {
     /// Default 10.
     pub rejected_updates: u32,
     /// Number of updates that may wait for a partner that does not answer, while clients have their
-    /// answers (`delayed-updates-limit`); 0 if no answer leaves without it. Only in load balancing.
-    /// Default 0.
+    /// answers (`delayed-updates-limit`); 0 if no answer leaves without it. Default 100 in load
+    /// balancing, otherwise 0, the only value.
     pub delayed_updates: u32,
     /// Time limit of a page of leases in milliseconds (`sync-timeout`). Default 60000 ms.
     pub sync_ms: u32,

@@ -1,5 +1,5 @@
-//! Commands `lease6-bulk-apply` and `lease4-bulk-apply`, which Kea lacks: changes of many leases in
-//! one command.
+//! Command `lease6-bulk-apply`: changes of many leases in one command. Kea has no
+//! `lease4-bulk-apply`.
 
 use serde_json::{Map, Value, json};
 

@@ -151,7 +151,11 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
     /// Stores a lease if it is newer; returns true then.
     fn store(&mut self, lease: &Lease<P>) -> Result<bool, String> {
         let own = self.leases.find(<P as CommandFamily>::ip(lease.address), lease.kind());
-        if own.is_some_and(|own| own == *lease || self.is_preferred(&own, lease)) {
+        let is_own_later = match own {
+            Some(own) => own == *lease || self.is_preferred(&own, lease),
+            None => self.leases.has_released_later(lease),
+        };
+        if is_own_later {
             return Ok(false);
         }
         match self.leases.put(lease.clone(), PutMode::UnlessLater) {

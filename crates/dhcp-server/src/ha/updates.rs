@@ -13,6 +13,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::time::US_PER_S;
 use dhcp_config::{HaPeer, HaRelationship, HaRole};
 use dhcp_engine::EventGate;
 use dhcp_events::{FallBehindPolicy, LeaseEvent};
@@ -183,16 +184,17 @@ impl<P: DaemonFamily> PartnerListener<P> {
         Vec::new()
     }
 
-    /// Keeps the releases among `events` whose updates are `unsent`, for the time when the partner
-    /// copies the leases of `subnets`, and forgets those of addresses with other changes.
-    fn keep_releases(
+    /// Adds the releases among `events` whose updates are `unsent` to the list for a partner that
+    /// copies the leases of `subnets`, and removes those of addresses that clients have again.
+    fn note_releases(
         &self,
         events: &[LeaseEvent<P>],
         unsent: &[Vec<u8>],
         subnets: &RelationshipSubnets,
     ) {
-        let now_s = Clock::now().wall_s();
-        for change in events.iter().map(|event| &event.change) {
+        let released = self.table.released();
+        for event in events.iter().filter(|event| event.change.is_change()) {
+            let change = &event.change;
             let Some(lease) = change.after.as_ref().or(change.before.as_ref()) else { continue };
             if !subnets.updates(lease.subnet_id) {
                 continue;
@@ -201,21 +203,21 @@ impl<P: DaemonFamily> PartnerListener<P> {
             let is_unsent = unsent.iter().any(|unsent| unsent == &octets[..len]);
             match change.kind {
                 LeaseEventKind::Released if is_unsent => {}
-                // The end of the table's own memory of the release.
+                // The lease table no longer remembers the lease; the list still does.
                 LeaseEventKind::Reclaimed | LeaseEventKind::Forgotten => continue,
                 _ => {
-                    self.table.released().forget(lease.address);
+                    released.remove(lease.address);
                     continue;
                 }
             }
-            let until_s = change.before.as_ref().map_or(now_s, Lease::expires_s);
+            let until_s = change.before.as_ref().map_or(0, Lease::expires_s);
             let mut release = lease.clone();
             if change.after.is_none() {
-                release.cltt_s = now_s;
+                release.cltt_s = event.changed_us() / US_PER_S;
                 release.valid_lifetime_s = 0;
                 release.state = LeaseState::Released;
             }
-            self.table.released().keep(release, until_s, now_s);
+            released.add(release, until_s, Clock::now().wall_s());
         }
     }
 
@@ -322,9 +324,16 @@ impl<P: DaemonFamily> EventListener<P> for PartnerListener<P> {
             self.state.relationship().partner().is_old
         };
         let subnets = self.state.subnets();
-        let unsent = self.deliver(pending_updates(events, is_old, &subnets));
-        if !self.target.is_backup() {
-            self.keep_releases(events, &unsent, &subnets);
+        let updates = pending_updates(events, is_old, &subnets);
+        let has_updates = !updates.is_empty();
+        let unsent = self.deliver(updates);
+        if self.target.is_backup() {
+            return;
+        }
+        self.note_releases(events, &unsent, &subnets);
+        if has_updates && unsent.is_empty() && !self.state.is_ending() {
+            // A partner that takes updates has copied the leases before, or had them late.
+            self.table.released().remove_known(|subnet_id| subnets.updates(subnet_id));
         }
     }
 }

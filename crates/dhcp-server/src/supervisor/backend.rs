@@ -209,7 +209,7 @@ impl<P: DaemonFamily> CommandBackend for Supervisor<P> {
             return Err("`interfaces` is not a list".to_owned());
         };
         listed.extend(names.iter().map(|name| Value::from(name.as_str())));
-        self.use_document(&document).map_err(|failure| match failure {
+        self.apply(document).map_err(|failure| match failure {
             ApplyFailure::Invalid(problems) => {
                 problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
             }

@@ -3,6 +3,7 @@
 //! Changes use a store handle of the supervisor and become durable like any change of a client's
 //! lease; the answer to a command waits until they are.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -154,23 +155,35 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
     fn page_for_partner(&self, after: Option<P::Ip>, limit: usize) -> Vec<Lease<P>> {
         let mut leases = self.page(after, limit);
         let end = leases.last().filter(|_| leases.len() == limit).map(|last| P::ip(last.address));
-        let released = self.table.released();
-        let mut forgotten = Vec::new();
-        released.for_each(Clock::now().wall_s(), &mut |release| {
-            let ip = P::ip(release.address);
+        let mut released = BTreeMap::new();
+        self.table.released().for_each(Clock::now().wall_s(), &mut |release| {
+            let key = (P::ip(release.address), release.address);
             let is_in_page =
-                after.is_none_or(|after| ip > after) && end.is_none_or(|end| ip <= end);
-            let is_it = |lease: &Lease<P>| lease.address == release.address;
-            if is_in_page && !leases.iter().any(is_it) {
-                forgotten.push(release.clone());
+                after.is_none_or(|after| key.0 > after) && end.is_none_or(|end| key.0 <= end);
+            let is_too_many = released.len() >= limit
+                && released.last_key_value().is_some_and(|(last, _)| *last < key);
+            if !is_in_page || is_too_many {
+                return;
+            }
+            let first = leases.partition_point(|lease| P::ip(lease.address) < key.0);
+            let same = leases.iter().skip(first).take_while(|lease| P::ip(lease.address) == key.0);
+            if same.into_iter().all(|lease| lease.address != release.address) {
+                released.insert(key, release.clone());
+                if released.len() > limit {
+                    released.pop_last();
+                }
             }
         });
-        if !forgotten.is_empty() {
-            leases.append(&mut forgotten);
+        if !released.is_empty() {
+            leases.extend(released.into_values());
             leases.sort_by_key(|lease| P::ip(lease.address));
             leases.truncate(limit);
         }
         leases
+    }
+
+    fn has_released_later(&self, lease: &Lease<P>) -> bool {
+        self.table.released().has_later(lease, Clock::now().wall_s())
     }
 
     fn request_names(&self, address: P::Address) {
@@ -196,13 +209,6 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
     }
 
     fn put(&mut self, lease: Lease<P>, mode: PutMode) -> Result<(), PutFailure> {
-        let is_later = |table: &LeaseTable<P>| {
-            let own = P::lease_at(table, P::ip(lease.address), lease.kind());
-            own.is_none() && table.released().has_later(&lease)
-        };
-        if mode == PutMode::UnlessLater && is_later(&self.table) {
-            return Err(PutFailure::Later);
-        }
         self.change(lease.address, |store| store.put(&lease, mode))
     }
 

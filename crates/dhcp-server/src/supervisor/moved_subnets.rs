@@ -1,10 +1,11 @@
-//! Subnets that a command has moved out of a shared network: as in Kea, the shown configuration
-//! does not get the default of a key there that subnets outside of networks have otherwise. With it
-//! such a subnet would not follow a network into which it is moved later.
+//! DHCPv6 subnets that a command moves out of a shared network. The configuration as commands show
+//! it has `rapid-commit` false for a subnet outside of networks that does not set the key. As in
+//! Kea, a moved subnet does not get that default: with it the subnet would not follow the setting
+//! of a network into which it is moved later.
 
 use serde_json::Value;
 
-/// Configuration key with the default.
+/// Configuration key with the default for subnets outside of networks.
 const KEY: &str = "rapid-commit";
 
 /// Returns the DHCPv6 subnets of `document` that are in no shared network.
@@ -12,8 +13,9 @@ fn lone_subnets(document: &Value) -> &[Value] {
     document["Dhcp6"]["subnet6"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns the numbers of the subnets without the key outside of networks in `changed`, a
-/// configuration from a command, that lacked it in the configuration `before`, too.
+/// Returns the numbers (`id`) of the subnets that are outside of networks in `changed`, a
+/// configuration from a command, and set `rapid-commit` neither there nor in the configuration
+/// `before`.
 pub(super) fn without_default(changed: &Value, before: &Value) -> Vec<Value> {
     let networks = before["Dhcp6"]["shared-networks"].as_array().into_iter().flatten();
     let inside = networks.filter_map(|network| network["subnet6"].as_array()).flatten();
@@ -24,7 +26,7 @@ pub(super) fn without_default(changed: &Value, before: &Value) -> Vec<Value> {
     lacking.filter(|id| lacked.iter().any(|subnet| subnet["id"] == *id)).collect()
 }
 
-/// Removes the default of the key from the subnets with the numbers `ids`.
+/// Removes `rapid-commit` from the subnets with the numbers `ids`.
 pub(super) fn remove_default(document: &mut Value, ids: &[Value]) {
     if ids.is_empty() {
         return;

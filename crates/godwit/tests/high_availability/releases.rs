@@ -99,7 +99,7 @@ fn releases_are_not_lost(
         let is_offered = waited_until(|| {
             others.next().is_some_and(|other| own.ask(other, CrashRequest::Offer) == address)
         });
-        assert!(is_offered, "{makes:?}: {address} is offered to nobody");
+        assert!(is_offered, "{makes:?}: no client is offered {address}");
     }
     pair.servers[partner].restart().unwrap();
     pair.wait_until_normal();

@@ -60,7 +60,7 @@ impl Service {
             }
         }
         self.next_client = 0;
-        // A server that waits for its partner answers nobody.
+        // A server that waits for its partner does not answer clients.
         for server in self.servers_mut() {
             recorder.progress.step(&format!("starting {} again", server.subject.label()));
             let (prepared, command) = server.prepare(topology)?;

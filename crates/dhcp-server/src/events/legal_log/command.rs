@@ -240,16 +240,21 @@ mod tests {
              to a device with DUID: 1",
         ];
         assert_eq!(logged("lease6-bulk-apply", &bulk, Some(&answer)), expected);
+        let lease = json!({ "ip-address": "10.0.0.1", "hw-address": "1" });
+        let bulk = json!({ "origin": "ha-partner", "leases": [lease], "deleted-leases": [] });
+        let expected = "10.0.0.1|HA partner updated information on the lease of address: 10.0.0.1 \
+                        to a device with hardware address: 1";
+        assert_eq!(logged("lease4-bulk-apply", &bulk, None), [expected]);
     }
 
     #[test]
     fn other_commands_and_silent_subnets_have_no_entry() {
         let silent = json!({ "ip-address": "10.0.0.1", "hw-address": "1", "subnet-id": 9 });
         for (name, arguments) in [
-            ("lease4-add", silent),
+            ("lease4-add", silent.clone()),
             ("lease4-wipe", json!({ "subnet-id": 1 })),
             ("lease4-get", json!({ "ip-address": "10.0.0.1" })),
-            ("lease4-bulk-apply", json!({ "leases": [] })),
+            ("lease4-bulk-apply", json!({ "leases": [silent] })),
             ("leases-reclaim", json!({ "remove": true })),
             ("lease4-add", json!(1)),
             ("lease4-add", json!({ "ip-address": 1 })),
