@@ -3,7 +3,6 @@
 //! Changes use a store handle of the supervisor and become durable like any change of a client's
 //! lease; the answer to a command waits until they are.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use netio::Clock;
 
 use super::files::{keep_backup, path_next_to, replace};
 use super::in_use::FilesInUse;
+use super::partner_page::add_released;
 use crate::leases::{self, ServerStore, lease_file};
 use crate::service::DaemonFamily;
 
@@ -154,31 +154,8 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
 
     fn page_for_partner(&self, after: Option<P::Ip>, limit: usize) -> Vec<Lease<P>> {
         let mut leases = self.page(after, limit);
-        let end = leases.last().filter(|_| leases.len() == limit).map(|last| P::ip(last.address));
-        let mut released = BTreeMap::new();
-        self.table.released().for_each(Clock::now().wall_s(), &mut |release| {
-            let key = (P::ip(release.address), release.address);
-            let is_in_page =
-                after.is_none_or(|after| key.0 > after) && end.is_none_or(|end| key.0 <= end);
-            let is_too_many = released.len() >= limit
-                && released.last_key_value().is_some_and(|(last, _)| *last < key);
-            if !is_in_page || is_too_many {
-                return;
-            }
-            let first = leases.partition_point(|lease| P::ip(lease.address) < key.0);
-            let same = leases.iter().skip(first).take_while(|lease| P::ip(lease.address) == key.0);
-            if same.into_iter().all(|lease| lease.address != release.address) {
-                released.insert(key, release.clone());
-                if released.len() > limit {
-                    released.pop_last();
-                }
-            }
-        });
-        if !released.is_empty() {
-            leases.extend(released.into_values());
-            leases.sort_by_key(|lease| P::ip(lease.address));
-            leases.truncate(limit);
-        }
+        let now_s = Clock::now().wall_s();
+        add_released(&mut leases, self.table.released(), after, limit, now_s);
         leases
     }
 

@@ -15,6 +15,7 @@ mod hosts;
 mod in_use;
 mod leases;
 mod moved_subnets;
+mod partner_page;
 mod process;
 mod statistics;
 
