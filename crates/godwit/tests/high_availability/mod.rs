@@ -338,6 +338,8 @@ impl ServerPair {
         };
         let [from, to] = [self.client_ports[server], port].map(|port| port.to_string());
         command.args(["-r", "50", "-n", &EXCHANGES.to_string(), "-W", wait_us]);
+        // An offer after its deadline gets no request, so that its client has no lease.
+        command.args(["-d", "60", "-d", "60"]);
         command.args(["-L", &from, "-N", &to]).args(clients);
         run_bounded(command.arg(host))
     }
