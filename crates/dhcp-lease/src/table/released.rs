@@ -159,6 +159,25 @@ mod tests {
     }
 
     #[test]
+    fn a_release_of_a_clock_that_was_wrong_does_not_count() {
+        let releases = ReleasedLeases::default();
+        releases.add(lease(1, 7, 200), 900, 200);
+        let counts = [139, 140].map(|now_s| releases.has_later(&lease(1, 7, 99), now_s));
+        assert_eq!(counts, [false, true]);
+        assert_eq!((addresses(&releases, 139), addresses(&releases, 140)), (vec![], vec![1]));
+    }
+
+    #[test]
+    fn releases_that_the_other_server_knows_leave_the_list() {
+        let releases = ReleasedLeases::default();
+        releases.add(lease(1, 7, 100), 900, 100);
+        releases.remove_known(|subnet_id| subnet_id == 2);
+        assert_eq!(addresses(&releases, 100), [1]);
+        releases.remove_known(|subnet_id| subnet_id == 1);
+        assert_eq!(addresses(&releases, 100), []);
+    }
+
+    #[test]
     fn a_full_list_makes_room_for_those_that_have_ended_only() {
         let releases = ReleasedLeases::default();
         for address in 1..=RELEASES_MAX as u32 {
