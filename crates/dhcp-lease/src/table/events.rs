@@ -4,7 +4,7 @@
 //! and locks those.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Now;
 
@@ -40,6 +40,9 @@ pub(super) struct EventRecording {
     waiting_max: AtomicUsize,
     dropped: AtomicU64,
     stripes_with_events: StripeSet,
+    /// Lock of those that take events, and of the beginning of the recording: without it an event
+    /// could be taken whose later ones are discarded.
+    taking: Mutex<()>,
 }
 
 /// Set of stripes, which several threads change.
@@ -71,6 +74,10 @@ impl StripeSet {
 }
 
 impl EventRecording {
+    fn lock_taking(&self) -> MutexGuard<'_, ()> {
+        self.taking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the position of an event, or of the end of an exchange, that happens now. Events of
     /// a client have ascending positions, as its exchanges do not overlap.
     fn take_order(&self) -> u64 {
@@ -97,13 +104,15 @@ struct EventLimit {
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Begins to record events of leases: changes after the call are recorded, and none of which
-    /// only the end was seen. If events are recorded already, only `overflow` changes.
+    /// only the end was seen. Events of an address during the call can be taken up to the last one,
+    /// or none of them. If events are recorded already, only `overflow` changes.
     pub fn record_events(&self, overflow: EventOverflow) {
         let waiting_max = match overflow {
             EventOverflow::Keep => usize::MAX,
             EventOverflow::DropAbove(count) => count,
         };
         self.events.waiting_max.store(waiting_max, Ordering::Relaxed);
+        let _taking = self.events.lock_taking();
         if !self.events.is_recording.swap(true, Ordering::AcqRel) {
             // A change that was under way has not recorded the lease before it.
             (0..STRIPES).for_each(|stripe| self.lock(stripe).discard_events());
@@ -246,6 +255,7 @@ impl<F: TableFamily> LeaseTable<F> {
     /// by the same call. Returns the highest epoch, at most `settled_epoch`, of whose rows no event
     /// stays behind.
     pub fn take_events(&self, settled_epoch: u64, events: &mut Vec<Arc<RecordedEvent<F>>>) -> u64 {
+        let _taking = self.events.lock_taking();
         let limit =
             EventLimit { settled_epoch, order: self.events.next_order.load(Ordering::Acquire) };
         let mut taken = Vec::new();

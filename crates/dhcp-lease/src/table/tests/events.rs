@@ -1,15 +1,20 @@
 //! Tests of the order of recorded events, and of answers among them.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use super::super::LeaseTable;
 use super::{SECOND_NS, SETTLED, START, change, for_both_families, lease_for, slot};
+use crate::contract::{LeaseStore, PutMode};
 use crate::event::{
     Answer, AnsweredLease, ExchangeOwner, ExchangeRecord, LeaseEventKind, RecordedEvent,
     RecordedIngress,
 };
+use crate::lease::{Lease, LeaseState};
 use crate::pool::PoolSet;
-use crate::sample::SampleFamily;
+use crate::sample::{SampleFamily, SampleLease};
+use crate::store::MemoryStore;
 use crate::table::events::EventOverflow;
 
 for_both_families! {
@@ -17,6 +22,7 @@ for_both_families! {
     events_of_an_exchange_come_together,
     a_request_for_names_comes_after_the_changes_before_it,
     an_answer_shows_the_lease_that_it_repeats,
+    events_are_complete_although_others_take_them_while_the_recording_begins,
 }
 
 /// Number of the first address of the pool. Addresses next to each other are in other stripes.
@@ -132,4 +138,64 @@ fn an_answer_shows_the_lease_that_it_repeats<F: SampleFamily>() {
     table.record_answers(false);
     answered(1, FIRST);
     assert!(taken(&table).is_empty());
+}
+
+fn leases_of<F: SampleFamily>(table: &LeaseTable<F>) -> BTreeMap<u32, Lease<F>> {
+    let mut leases = BTreeMap::new();
+    table.for_each_lease(|lease| drop(leases.insert(F::number(lease.address), lease)));
+    leases
+}
+
+fn events_are_complete_although_others_take_them_while_the_recording_begins<F: SampleFamily>() {
+    let table = Arc::new(LeaseTable::<F>::new(3));
+    table.configure(&[F::pool(FIRST, FIRST + 511)], &[]);
+    let mut store = MemoryStore::new(Arc::clone(&table));
+    let mut put = |number, client| {
+        let lease = F::lease(&SampleLease {
+            address: number,
+            client,
+            valid_lifetime_s: 4000,
+            cltt_s: START.wall_s(),
+            subnet_id: 1,
+            pool_id: 0,
+            hostname: "",
+            state: LeaseState::Assigned,
+            user_context: "",
+        });
+        store.put(&lease, PutMode::Force).unwrap();
+    };
+    let stripe = |number| table.lock_of(table.slot_number_of(F::address(number)).unwrap()).number;
+    let [first, second] = [FIRST, FIRST + 1].map(|number| (stripe(number), number));
+    // The recording begins with the stripe of the first one.
+    let [(stripe, _), (_, number)] = [first.min(second), first.max(second)];
+    let (done, is_done) = mpsc::channel();
+    let events = std::thread::scope(|scope| {
+        let held = table.lock(stripe);
+        let recording = scope.spawn(|| table.record_events(EventOverflow::Keep));
+        while !table.is_recording_events() {
+            std::thread::yield_now();
+        }
+        put(number, 1);
+        let taking = scope.spawn(|| {
+            let events = taken(&table);
+            // The receiver may have gone on.
+            let _ = done.send(());
+            events
+        });
+        // Whoever takes events is to wait. The time limits how long a fault may go unnoticed.
+        let _ = is_done.recv_timeout(Duration::from_millis(100));
+        put(number, 2);
+        drop(held);
+        recording.join().unwrap();
+        taking.join().unwrap()
+    });
+    // A listener copies the leases once the recording has begun.
+    let mut leases = leases_of(&table);
+    for event in events.iter().chain(&taken(&table)) {
+        match &event.after {
+            Some(lease) => leases.insert(F::number(event.address), lease.clone()),
+            None => leases.remove(&F::number(event.address)),
+        };
+    }
+    assert_eq!(leases, leases_of(&table));
 }
