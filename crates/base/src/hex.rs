@@ -10,16 +10,35 @@ pub struct Hex<'o>(pub &'o [u8]);
 #[derive(Clone, Copy, Debug)]
 pub struct ColonHex<'o>(pub &'o [u8]);
 
+/// Number of bytes whose digits are written at once.
+const CHUNK: usize = 32;
+
+/// Writes the digits of `octets`, each of which is one of `digits`.
+fn write_digits(f: &mut fmt::Formatter<'_>, octets: &[u8], digits: &[u8; 16]) -> fmt::Result {
+    for chunk in octets.chunks(CHUNK) {
+        let mut text = [0_u8; 2 * CHUNK];
+        for (pair, octet) in text.chunks_exact_mut(2).zip(chunk) {
+            pair.copy_from_slice(&[
+                digits[usize::from(octet >> 4)],
+                digits[usize::from(octet & 0xf)],
+            ]);
+        }
+        let text = core::str::from_utf8(&text[..2 * chunk.len()]).map_err(|_| fmt::Error)?;
+        f.write_str(text)?;
+    }
+    Ok(())
+}
+
 impl fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+        write_digits(f, self.0, b"0123456789abcdef")
     }
 }
 
 /// Formats the bytes in capital hexadecimal digits: `0102FF`.
 impl fmt::UpperHex for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|octet| write!(f, "{octet:02X}"))
+        write_digits(f, self.0, b"0123456789ABCDEF")
     }
 }
 
@@ -44,5 +63,9 @@ mod tests {
         assert_eq!(format!("{:X}", Hex(&[1, 0, 255])), "0100FF");
         assert_eq!(format!("{}", ColonHex(&[1, 0, 255])), "01:00:ff");
         assert_eq!(format!("{}{}", Hex(&[]), ColonHex(&[])), "");
+        let long: alloc::vec::Vec<u8> = (0..=255).collect();
+        let expected: alloc::string::String =
+            long.iter().map(|octet| format!("{octet:02x}")).collect();
+        assert_eq!(format!("{}", Hex(&long)), expected);
     }
 }

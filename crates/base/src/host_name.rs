@@ -40,6 +40,9 @@ impl HostName {
     /// front of the character that crosses [`HOST_NAME_MAX`]. It is for names that an earlier
     /// version accepted and that come back from a lease file or database.
     pub fn cut(text: &str) -> Self {
+        if text.is_empty() {
+            return Self::default();
+        }
         if Self::check(text).is_ok() {
             return Self(text.into());
         }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use base::prefetch::no_prefetch;
 use base::time::NS_PER_MS;
 use base::{Now, Prefetch};
-use dhcp_lease::{Answer, ExchangeOwner, ExchangeRecord, ExpectedSlot, LeaseStore, SweepCounts};
+use dhcp_lease::{
+    Answer, ExchangeDetail, ExchangeOwner, ExchangeRecord, ExpectedSlot, LeaseStore, SweepCounts,
+};
 
 use crate::contain::run_contained;
 use crate::counters::ShardCounters;
@@ -489,7 +491,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         // The table that the transaction reads reflects the refusals up to this epoch.
         let settled = self.store.settled_epoch();
         self.store.begin_message(request.number);
-        let exchange = self.store.is_recording_exchanges().then(ExchangeOwner::default);
+        let is_recording = self.store.exchange_detail() != ExchangeDetail::None;
+        let exchange = is_recording.then(ExchangeOwner::default);
         if let Some(exchange) = &exchange {
             self.store.set_exchange(Some(exchange.cell()));
         }
@@ -567,14 +570,20 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         reply_len: usize,
         ingress: P::Ingress,
     ) {
-        if exchange.is_used() {
+        if !exchange.is_used() {
+            return;
+        }
+        let order = self.store.take_event_order();
+        if self.store.exchange_detail() == ExchangeDetail::Content {
             let record = ExchangeRecord {
                 message: octets.into(),
                 reply: self.scratch[..reply_len].into(),
                 ingress: P::recorded_ingress(ingress),
                 wall_us: now.wall_us,
             };
-            exchange.complete(record, self.store.take_event_order());
+            exchange.complete(record, order);
+        } else {
+            exchange.complete_without_content(now.wall_us, order);
         }
     }
 

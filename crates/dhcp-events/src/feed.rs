@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use dhcp_lease::{Family, RecordedEvent};
+use dhcp_lease::{EventRef, Family};
 
 use crate::listener::{FallBehindPolicy, ListenerId, ListenerState};
 
@@ -15,7 +15,7 @@ pub struct LeaseEvent<F: Family> {
     /// Wall-clock time at which the event got its number, in microseconds since 1970.
     pub wall_us: u64,
     /// Change of the lease.
-    pub change: Arc<RecordedEvent<F>>,
+    pub change: EventRef<F>,
     /// True if no later event has the same exchange. All events of an exchange are appended at
     /// once, but not always one directly after the other.
     pub ends_exchange: bool,
@@ -26,8 +26,8 @@ impl<F: Family> LeaseEvent<F> {
     /// that caused it, otherwise that at which the event got its number.
     #[must_use]
     pub fn changed_us(&self) -> u64 {
-        let exchange = self.change.exchange.as_ref().and_then(|exchange| exchange.record());
-        exchange.map_or(self.wall_us, |exchange| exchange.wall_us)
+        let exchange = self.change.exchange.as_ref();
+        exchange.and_then(|exchange| exchange.answered_us()).unwrap_or(self.wall_us)
     }
 }
 
@@ -150,27 +150,21 @@ impl<F: Family> Feed<F> {
 
     /// Appends `changes` in their order. With them all changes of rows up to `complete_epoch` are
     /// in the feed.
-    pub fn append(
-        &mut self,
-        changes: impl IntoIterator<Item = Arc<RecordedEvent<F>>>,
-        complete_epoch: u64,
-    ) {
-        let changes: Vec<_> = changes.into_iter().collect();
-        self.events.reserve(changes.len());
+    pub fn append(&mut self, changes: impl IntoIterator<Item = EventRef<F>>, complete_epoch: u64) {
+        let (count, wall_us) = (self.events.len(), self.wall_us);
+        let numbers = self.last_number + 1..;
+        self.events.extend(numbers.zip(changes).map(|(number, change)| LeaseEvent {
+            number,
+            wall_us,
+            change,
+            ends_exchange: true,
+        }));
+        self.last_number += (self.events.len() - count) as u64;
         let mut later_exchanges = BTreeSet::new();
-        let mut ends: Vec<bool> = changes
-            .iter()
-            .rev()
-            .map(|change| {
-                let exchange = change.exchange.as_ref();
-                exchange.is_none_or(|exchange| later_exchanges.insert(Arc::as_ptr(exchange)))
-            })
-            .collect();
-        for change in changes {
-            self.last_number += 1;
-            let (number, wall_us) = (self.last_number, self.wall_us);
-            let ends_exchange = ends.pop().unwrap_or(true);
-            self.events.push_back(LeaseEvent { number, wall_us, change, ends_exchange });
+        for event in self.events.range_mut(count..).rev() {
+            if let Some(exchange) = &event.change.exchange {
+                event.ends_exchange = later_exchanges.insert(Arc::as_ptr(exchange));
+            }
         }
         for listener in self.listeners.values_mut() {
             let FallBehindPolicy::DropAbove(count) = listener.policy else { continue };
@@ -246,9 +240,8 @@ impl<F: Family> Feed<F> {
         let all = self.listeners.values();
         let acknowledged = all.map(|listener| listener.acknowledged).min();
         let acknowledged = acknowledged.unwrap_or(self.last_number);
-        while self.events.front().is_some_and(|event| event.number <= acknowledged) {
-            self.events.pop_front();
-        }
+        let count = (acknowledged + 1).saturating_sub(self.first_number()) as usize;
+        self.events.drain(..count.min(self.events.len()));
         let holding = self.listeners.values();
         let holding = holding.filter(|listener| listener.policy == FallBehindPolicy::HoldReplies);
         let held = holding.map(|listener| listener.acknowledged).min().unwrap_or(self.last_number);
@@ -264,13 +257,13 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use dhcp_lease::v4::V4;
-    use dhcp_lease::{ExchangeCell, LeaseEventKind};
+    use dhcp_lease::{ExchangeCell, LeaseEventKind, RecordedEvent};
 
     use super::*;
 
-    fn changes(count: u8) -> Vec<Arc<RecordedEvent<V4>>> {
+    fn changes(count: u8) -> Vec<EventRef<V4>> {
         let change = |number| {
-            Arc::new(RecordedEvent {
+            EventRef::from(RecordedEvent {
                 kind: LeaseEventKind::Allocated,
                 address: Ipv4Addr::new(10, 0, 0, number),
                 before: None,
@@ -380,7 +373,7 @@ mod tests {
         let of = [Some(0), Some(1), None, Some(0), Some(1)];
         let recorded = changes(5).into_iter().zip(of).map(|(change, exchange)| {
             let exchange = exchange.map(|at: usize| Arc::clone(&exchanges[at]));
-            Arc::new(RecordedEvent { exchange, ..(*change).clone() })
+            EventRef::from(RecordedEvent { exchange, ..(*change).clone() })
         });
         feed.append(recorded, 1);
         let mut events = Vec::new();

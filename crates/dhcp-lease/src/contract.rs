@@ -13,7 +13,7 @@ use std::sync::Arc;
 use base::{Now, Prefetch};
 use foldhash::fast::FixedState;
 
-use crate::event::{Answer, ExchangeCell};
+use crate::event::{Answer, ExchangeCell, ExchangeDetail};
 use crate::family::{Family, PoolIndex};
 use crate::identity::ClientKey;
 use crate::lease::{Lease, LeaseState, LeaseTerms, expires_s};
@@ -365,9 +365,9 @@ pub trait LeaseStore<F: Family> {
     /// none.
     fn set_exchange(&mut self, exchange: Option<&Arc<ExchangeCell>>);
 
-    /// Returns true if the lease table records events with their exchanges, so that transactions
-    /// need one.
-    fn is_recording_exchanges(&self) -> bool;
+    /// Returns the detail in which the lease table records the exchanges that cause events:
+    /// transactions need one, unless it is [`ExchangeDetail::None`].
+    fn exchange_detail(&self) -> ExchangeDetail;
 
     /// Returns true if the lease table records answers that change no lease also.
     fn is_recording_answers(&self) -> bool;

@@ -8,6 +8,7 @@
 //! recorded only for listeners that ask for them also.
 
 use core::fmt;
+use core::ops::Deref;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
@@ -49,6 +50,31 @@ base::named! {
     }
 }
 
+/// Detail in which the lease table records the exchanges that cause events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum ExchangeDetail {
+    /// Events refer to no exchange.
+    #[default]
+    None,
+    /// Events refer to their exchange, which has neither message nor reply: it shows which events
+    /// belong together.
+    Group,
+    /// Events refer to their exchange with its message and its reply.
+    Content,
+}
+
+impl ExchangeDetail {
+    /// Returns the detail with the number `number`; the largest one for a number above all.
+    pub(crate) const fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::None,
+            1 => Self::Group,
+            2.. => Self::Content,
+        }
+    }
+}
+
 /// Message and reply of the exchange that changed leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExchangeRecord {
@@ -84,6 +110,8 @@ pub struct ExchangeCell {
     record: OnceLock<Option<ExchangeRecord>>,
     /// Position at which the exchange was finished, in the order of the table's events.
     completed: AtomicU64,
+    /// Wall-clock time at which the message was answered, in microseconds since 1970; 0 until then.
+    wall_us: AtomicU64,
 }
 
 impl ExchangeCell {
@@ -98,8 +126,18 @@ impl ExchangeCell {
         self.is_complete() && self.completed.load(Ordering::Relaxed) < order
     }
 
-    /// Returns the message and the reply of the exchange; `None` until they are complete, and if
-    /// the server met an internal error before it had them.
+    /// Returns the wall-clock time at which the message was answered, in microseconds since 1970;
+    /// `None` until then, and if the server met an internal error before.
+    #[must_use]
+    pub fn answered_us(&self) -> Option<u64> {
+        // `record` is set after the time.
+        let wall_us = self.record.get().map(|_| self.wall_us.load(Ordering::Relaxed));
+        wall_us.filter(|&wall_us| wall_us > 0)
+    }
+
+    /// Returns the message and the reply of the exchange; `None` until they are complete, if nobody
+    /// wanted them ([`ExchangeDetail::Group`]), and if the server met an internal error before it
+    /// had them.
     #[must_use]
     pub fn record(&self) -> Option<&ExchangeRecord> {
         self.record.get()?.as_ref()
@@ -127,7 +165,16 @@ impl ExchangeOwner {
     /// Completes the exchange with `record` at position `order` of the table's events.
     pub fn complete(self, record: ExchangeRecord, order: u64) {
         self.0.completed.store(order, Ordering::Relaxed);
+        self.0.wall_us.store(record.wall_us, Ordering::Relaxed);
         let _ = self.0.record.set(Some(record));
+    }
+
+    /// Completes the exchange, whose message was answered at `wall_us`, without its message and its
+    /// reply, at position `order` of the table's events.
+    pub fn complete_without_content(self, wall_us: u64, order: u64) {
+        self.0.completed.store(order, Ordering::Relaxed);
+        self.0.wall_us.store(wall_us, Ordering::Relaxed);
+        let _ = self.0.record.set(None);
     }
 }
 
@@ -166,6 +213,54 @@ impl<F: Family> RecordedEvent<F> {
     pub(crate) fn is_ready(&self, settled_epoch: u64, order: u64) -> bool {
         self.row_epoch <= settled_epoch
             && self.exchange.as_ref().is_none_or(|exchange| exchange.is_complete_at(order))
+    }
+}
+
+/// Recorded event with its position among the table's events.
+#[derive(Debug)]
+pub(crate) struct OrderedEvent<F: Family> {
+    pub(crate) order: u64,
+    pub(crate) event: RecordedEvent<F>,
+}
+
+/// Reference to a recorded event that was taken from the table. The events that were taken together
+/// share one allocation, which lasts as long as the last reference to any of them.
+#[derive(Clone, Debug)]
+pub struct EventRef<F: Family> {
+    batch: Arc<Vec<OrderedEvent<F>>>,
+    /// Index of the event in the batch, which never changes.
+    at: u32,
+}
+
+impl<F: Family> EventRef<F> {
+    /// Adds references to the events of `batch`, which share it, to `events`.
+    pub(crate) fn add_all(batch: Vec<OrderedEvent<F>>, events: &mut Vec<Self>) {
+        events.reserve(batch.len());
+        let batch = Arc::new(batch);
+        for at in 0..batch.len() {
+            events.push(Self { batch: Arc::clone(&batch), at: at as u32 });
+        }
+    }
+
+    /// Returns the position of the event among the table's events.
+    pub(crate) fn order(&self) -> u64 {
+        // As in `deref`.
+        self.batch[self.at as usize].order
+    }
+}
+
+impl<F: Family> Deref for EventRef<F> {
+    type Target = RecordedEvent<F>;
+
+    fn deref(&self) -> &RecordedEvent<F> {
+        // `at` is below the length of the batch, which nobody changes.
+        &self.batch[self.at as usize].event
+    }
+}
+
+impl<F: Family> From<RecordedEvent<F>> for EventRef<F> {
+    fn from(event: RecordedEvent<F>) -> Self {
+        Self { batch: Arc::new(vec![OrderedEvent { order: 0, event }]), at: 0 }
     }
 }
 

@@ -28,8 +28,8 @@ pub use contract::{
     text_hash,
 };
 pub use event::{
-    Answer, AnsweredLease, ExchangeCell, ExchangeOwner, ExchangeRecord, LeaseEventKind,
-    RecordedEvent, RecordedIngress,
+    Answer, AnsweredLease, EventRef, ExchangeCell, ExchangeDetail, ExchangeOwner, ExchangeRecord,
+    LeaseEventKind, RecordedEvent, RecordedIngress,
 };
 pub use family::{Family, PoolIndex};
 pub use identity::{ClientId, ClientKey, HardwareAddress, Identity};

@@ -8,7 +8,7 @@ use crate::contract::{
     ChangeOf, CommitRefusal, ExpectedSlot, Facts, FetchKeys, LeaseSearch, LeaseStore, PutMode,
     PutRefusal, Receipt, SlotOccupancy, SweepCounts,
 };
-use crate::event::{Answer, ExchangeCell};
+use crate::event::{Answer, ExchangeCell, ExchangeDetail};
 use crate::family::PoolIndex;
 use crate::lease::{Lease, RowView};
 use crate::pool::{Allocator, PoolSet};
@@ -208,8 +208,8 @@ impl<F: TableFamily> LeaseStore<F> for MemoryStore<F> {
         self.shard.set_exchange(exchange);
     }
 
-    fn is_recording_exchanges(&self) -> bool {
-        self.shard.table().is_recording_exchanges()
+    fn exchange_detail(&self) -> ExchangeDetail {
+        self.shard.table().exchange_detail()
     }
 
     fn is_recording_answers(&self) -> bool {

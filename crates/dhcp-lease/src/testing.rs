@@ -9,7 +9,7 @@ use crate::contract::{
     ChangeOf, CommitRefusal, ExpectedSlot, Facts, FetchKeys, LeaseSearch, LeaseStore, PutMode,
     PutRefusal, Receipt, SweepCounts,
 };
-use crate::event::{Answer, ExchangeCell};
+use crate::event::{Answer, ExchangeCell, ExchangeDetail};
 use crate::lease::{Lease, RowView};
 use crate::store::TableShard;
 use crate::table::LeaseTable;
@@ -165,8 +165,8 @@ impl<F: TableFamily> LeaseStore<F> for ManualStore<F> {
         self.shard.set_exchange(exchange);
     }
 
-    fn is_recording_exchanges(&self) -> bool {
-        self.shard.table().is_recording_exchanges()
+    fn exchange_detail(&self) -> ExchangeDetail {
+        self.shard.table().exchange_detail()
     }
 
     fn is_recording_answers(&self) -> bool {

@@ -15,8 +15,8 @@ use base::{Now, Prefetch};
 use dhcp_config::{DhcpConfig, Durability, GlobalSettings, OnFail};
 use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys, LeaseSearch};
 use dhcp_lease::{
-    Answer, ClockStart, ClockStep, CommitRefusal, ExchangeCell, Lease, LeaseStore, LeaseTable,
-    MemoryStore, PutMode, PutRefusal, Receipt, SweepCounts,
+    Answer, ClockStart, ClockStep, CommitRefusal, ExchangeCell, ExchangeDetail, Lease, LeaseStore,
+    LeaseTable, MemoryStore, PutMode, PutRefusal, Receipt, SweepCounts,
 };
 use dhcp_store::database::DatabaseThread;
 use dhcp_store::log::{self, CoreOptions, LogThread, LogThreadOptions, SharedLogState};
@@ -297,8 +297,8 @@ impl<F: SharedRows> LeaseStore<F> for ServerStore<F> {
         of_kind!(self, store => store.set_exchange(exchange));
     }
 
-    fn is_recording_exchanges(&self) -> bool {
-        of_kind!(self, store => store.is_recording_exchanges())
+    fn exchange_detail(&self) -> ExchangeDetail {
+        of_kind!(self, store => store.exchange_detail())
     }
 
     fn is_recording_answers(&self) -> bool {

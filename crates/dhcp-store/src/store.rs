@@ -7,8 +7,8 @@ use std::sync::Arc;
 use base::{Now, Prefetch};
 use dhcp_lease::contract::{ChangeOf, ExpectedSlot, Facts, FetchKeys, LeaseSearch};
 use dhcp_lease::{
-    Answer, CommitEpochs, CommitRefusal, ExchangeCell, Lease, LeaseStore, LeaseTable, PutMode,
-    PutRefusal, Receipt, RowView, Sweep, SweepCounts, TableShard,
+    Answer, CommitEpochs, CommitRefusal, ExchangeCell, ExchangeDetail, Lease, LeaseStore,
+    LeaseTable, PutMode, PutRefusal, Receipt, RowView, Sweep, SweepCounts, TableShard,
 };
 
 use crate::database::SharedJournal;
@@ -186,8 +186,8 @@ impl<F: LeaseFileFamily, J: StoreJournal<F>> LeaseStore<F> for LoggedStore<F, J>
         self.shard.set_exchange(exchange);
     }
 
-    fn is_recording_exchanges(&self) -> bool {
-        self.shard.table().is_recording_exchanges()
+    fn exchange_detail(&self) -> ExchangeDetail {
+        self.shard.table().exchange_detail()
     }
 
     fn is_recording_answers(&self) -> bool {

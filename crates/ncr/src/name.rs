@@ -72,18 +72,33 @@ impl fmt::Display for UpdateName {
             return f.write_str(".");
         }
         for label in self.labels() {
-            for &octet in label {
-                match octet {
-                    b'"' | b'$' | b'(' | b')' | b'.' | b';' | b'@' | b'\\' => {
-                        write!(f, "\\{}", char::from(octet))?;
-                    }
-                    b'!'..=b'~' => write!(f, "{}", char::from(octet))?,
-                    _ => write!(f, "\\{octet:03}")?,
-                }
+            match core::str::from_utf8(label) {
+                Ok(text) if label.iter().copied().all(is_plain) => f.write_str(text)?,
+                _ => label.iter().try_for_each(|&octet| write_escaped(f, octet))?,
             }
             f.write_str(".")?;
         }
         Ok(())
+    }
+}
+
+/// Returns true if `octet` is a special character of names in text, which has a backslash there.
+const fn is_special(octet: u8) -> bool {
+    matches!(octet, b'"' | b'$' | b'(' | b')' | b'.' | b';' | b'@' | b'\\')
+}
+
+/// Returns true if `octet` stands for itself in the text of a name.
+const fn is_plain(octet: u8) -> bool {
+    matches!(octet, b'!'..=b'~') && !is_special(octet)
+}
+
+fn write_escaped(f: &mut fmt::Formatter<'_>, octet: u8) -> fmt::Result {
+    if is_special(octet) {
+        write!(f, "\\{}", char::from(octet))
+    } else if is_plain(octet) {
+        write!(f, "{}", char::from(octet))
+    } else {
+        write!(f, "\\{octet:03}")
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base::Random;
 use dhcp_engine::EventGate;
 use dhcp_events::{FallBehindPolicy, Feed, LeaseEvent, ListenerId};
-use dhcp_lease::{Lease, LeaseEventKind, LeaseTable, RecordedEvent};
+use dhcp_lease::{ExchangeDetail, Lease, LeaseEventKind, LeaseTable, RecordedEvent};
 
 use crate::checker::Checker;
 use crate::simulated_protocol::{Acknowledgment, SimulatedProtocol};
@@ -83,7 +83,7 @@ impl<P: SimulatedProtocol> EventListeners<P> {
     /// Begins to listen to the leases of `table`, as they are now.
     pub(crate) fn new(table: &LeaseTable<P>, gate: Arc<EventGate>, random: Random) -> Self {
         table.record_events(dhcp_lease::EventOverflow::Keep);
-        table.record_exchanges(true);
+        table.record_exchanges(ExchangeDetail::Content);
         table.record_answers(true);
         let mut feed = Feed::default();
         let holding = feed.listen(FallBehindPolicy::HoldReplies);

@@ -10,8 +10,8 @@ use base::{Now, Prefetch, Random};
 use dhcp_engine::{ReplySink, Shard};
 use dhcp_lease::contract::{Action, ChangeOf, ExpectedSlot, Facts, FetchKeys, LeaseSearch};
 use dhcp_lease::{
-    Answer, CommitRefusal, ExchangeCell, Lease, LeaseStore, PutMode, PutRefusal, Receipt,
-    SweepCounts,
+    Answer, CommitRefusal, ExchangeCell, ExchangeDetail, Lease, LeaseStore, PutMode, PutRefusal,
+    Receipt, SweepCounts,
 };
 
 use crate::simulated_protocol::SimulatedProtocol;
@@ -97,8 +97,8 @@ impl<P: SimulatedProtocol, S: LeaseStore<P>> LeaseStore<P> for Interposed<P, S> 
         self.inner.set_exchange(exchange);
     }
 
-    fn is_recording_exchanges(&self) -> bool {
-        self.inner.is_recording_exchanges()
+    fn exchange_detail(&self) -> ExchangeDetail {
+        self.inner.exchange_detail()
     }
 
     fn is_recording_answers(&self) -> bool {

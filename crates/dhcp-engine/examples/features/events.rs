@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dhcp_events::{FallBehindPolicy, Feed, LeaseEvent, ListenerId};
-use dhcp_lease::{EventOverflow, LeaseTable, RecordedEvent, TableFamily};
+use dhcp_lease::{EventOverflow, EventRef, LeaseTable, TableFamily};
 
 /// Number of exchanges after which the feed takes their events, as between two batches.
 pub const EXCHANGES_PER_TURN: u32 = 32;
@@ -15,7 +15,7 @@ pub struct CountedEvents<F: TableFamily> {
     table: Arc<LeaseTable<F>>,
     feed: Feed<F>,
     listener: ListenerId,
-    changes: Vec<Arc<RecordedEvent<F>>>,
+    changes: Vec<EventRef<F>>,
     events: Vec<LeaseEvent<F>>,
     count: u64,
 }

@@ -3,7 +3,7 @@
 //! Each stripe has the events of its slots. Whoever takes events looks up which stripes have some,
 //! and locks those.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Now;
@@ -12,7 +12,10 @@ use super::LeaseTable;
 use super::address_map::STRIPES;
 use super::stripe::Locked;
 use super::table_family::{FamilySlotFields, TableFamily};
-use crate::event::{Answer, EventCause, ExchangeCell, LeaseEventKind, RecordedEvent};
+use crate::event::{
+    Answer, EventCause, EventRef, ExchangeCell, ExchangeDetail, LeaseEventKind, OrderedEvent,
+    RecordedEvent,
+};
 use crate::lease::{Lease, LeaseState};
 
 /// Treatment of events that nobody takes in time.
@@ -28,8 +31,8 @@ pub enum EventOverflow {
 #[derive(Debug, Default)]
 pub(super) struct EventRecording {
     is_recording: AtomicBool,
-    /// True if events refer to the exchanges that caused them.
-    is_recording_exchanges: AtomicBool,
+    /// Number of the [`ExchangeDetail`] of the exchanges that cause events.
+    exchange_detail: AtomicU8,
     /// True if answers without a change of a lease are recorded also.
     is_recording_answers: AtomicBool,
     /// Position of the next event, or of the next end of an exchange, in the order of both.
@@ -78,6 +81,18 @@ impl EventRecording {
         self.taking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the position of an event that happens now; `None` if too many have not been taken,
+    /// so that this one is dropped.
+    fn admit(&self) -> Option<u64> {
+        let waiting_max = self.waiting_max.load(Ordering::Relaxed);
+        if self.waiting.load(Ordering::Relaxed) >= waiting_max {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        Some(self.take_order())
+    }
+
     /// Returns the position of an event, or of the end of an exchange, that happens now. Events of
     /// a client have ascending positions, as its exchanges do not overlap.
     fn take_order(&self) -> u64 {
@@ -85,11 +100,43 @@ impl EventRecording {
     }
 }
 
-/// Recorded event that was not taken, with its position among the table's events.
-#[derive(Debug)]
-pub(super) struct WaitingEvent<F: TableFamily> {
-    order: u64,
-    pub(super) event: Arc<RecordedEvent<F>>,
+/// Number of events that one allocation has at least, unless no more were taken. A listener that
+/// keeps one event keeps all of its allocation.
+const BATCH_MIN: usize = 256;
+
+/// Number of events for which a stripe keeps memory after they were taken.
+const STRIPE_EVENTS_KEPT: usize = 16;
+
+/// Events that one call takes, in the order of their stripes.
+struct EventBatches<F: TableFamily> {
+    full: Vec<Vec<OrderedEvent<F>>>,
+    current: Vec<OrderedEvent<F>>,
+}
+
+impl<F: TableFamily> Default for EventBatches<F> {
+    fn default() -> Self {
+        Self { full: Vec::new(), current: Vec::new() }
+    }
+}
+
+impl<F: TableFamily> EventBatches<F> {
+    /// Returns the batch to which the events of the next stripe are added.
+    fn current(&mut self) -> &mut Vec<OrderedEvent<F>> {
+        if self.current.len() >= BATCH_MIN {
+            self.full.push(core::mem::take(&mut self.current));
+        }
+        &mut self.current
+    }
+
+    /// Adds references to all events to `events`, in the order of the events.
+    fn move_to(self, events: &mut Vec<EventRef<F>>) {
+        let first = events.len();
+        for batch in self.full {
+            EventRef::add_all(batch, events);
+        }
+        EventRef::add_all(self.current, events);
+        events[first..].sort_unstable_by_key(EventRef::order);
+    }
 }
 
 /// Limit of the events that one call takes.
@@ -133,16 +180,24 @@ impl<F: TableFamily> LeaseTable<F> {
         self.events.is_recording.store(false, Ordering::Release);
     }
 
-    /// Begins or ends to keep the message and the reply of each exchange that causes events, as
-    /// long as events are recorded. Without them an event costs much less.
-    pub fn record_exchanges(&self, is_wanted: bool) {
-        self.events.is_recording_exchanges.store(is_wanted, Ordering::Release);
+    /// Records exchanges that cause events at least in `detail`, as long as events are recorded.
+    /// Without their messages and replies an event costs much less.
+    pub fn record_exchanges(&self, detail: ExchangeDetail) {
+        self.events.exchange_detail.fetch_max(detail as u8, Ordering::AcqRel);
     }
 
-    /// Returns true if events refer to the exchanges that caused them.
+    /// Ends the recording of exchanges.
+    pub fn stop_recording_exchanges(&self) {
+        self.events.exchange_detail.store(ExchangeDetail::None as u8, Ordering::Release);
+    }
+
+    /// Returns the detail in which exchanges that cause events are recorded.
     #[must_use]
-    pub fn is_recording_exchanges(&self) -> bool {
-        self.is_recording_events() && self.events.is_recording_exchanges.load(Ordering::Relaxed)
+    pub fn exchange_detail(&self) -> ExchangeDetail {
+        if !self.is_recording_events() {
+            return ExchangeDetail::None;
+        }
+        ExchangeDetail::from_number(self.events.exchange_detail.load(Ordering::Relaxed))
     }
 
     /// Begins or ends to record answers that change no lease, as long as events are recorded.
@@ -254,19 +309,19 @@ impl<F: TableFamily> LeaseTable<F> {
     /// client in the order of its messages, also over several calls. The events of an exchange come
     /// by the same call. Returns the highest epoch, at most `settled_epoch`, of whose rows no event
     /// stays behind.
-    pub fn take_events(&self, settled_epoch: u64, events: &mut Vec<Arc<RecordedEvent<F>>>) -> u64 {
+    pub fn take_events(&self, settled_epoch: u64, events: &mut Vec<EventRef<F>>) -> u64 {
         let _taking = self.events.lock_taking();
         let limit =
             EventLimit { settled_epoch, order: self.events.next_order.load(Ordering::Acquire) };
-        let mut taken = Vec::new();
+        let mut batches = EventBatches::default();
         let mut complete_epoch = settled_epoch;
         self.events.stripes_with_events.for_each(|stripe| {
-            let oldest_epoch = self.lock(stripe).take_events(limit, &mut taken);
+            let oldest_epoch = self.lock(stripe).take_events(limit, batches.current());
             complete_epoch = complete_epoch.min(oldest_epoch.saturating_sub(1));
         });
-        self.events.waiting.fetch_sub(taken.len(), Ordering::Relaxed);
-        taken.sort_unstable_by_key(|waiting| waiting.order);
-        events.extend(taken.into_iter().map(|waiting| waiting.event));
+        let count = events.len();
+        batches.move_to(events);
+        self.events.waiting.fetch_sub(events.len() - count, Ordering::Relaxed);
         complete_epoch
     }
 }
@@ -281,21 +336,25 @@ impl<F: TableFamily> Locked<'_, F> {
 
     /// Moves ready events to `taken`. Returns the lowest row epoch of those that stay, `u64::MAX`
     /// if none stays.
-    fn take_events(&mut self, limit: EventLimit, taken: &mut Vec<WaitingEvent<F>>) -> u64 {
-        let is_ready = |waiting: &WaitingEvent<F>| {
+    #[inline]
+    fn take_events(&mut self, limit: EventLimit, taken: &mut Vec<OrderedEvent<F>>) -> u64 {
+        let is_ready = |waiting: &OrderedEvent<F>| {
             waiting.order < limit.order && waiting.event.is_ready(limit.settled_epoch, limit.order)
         };
         if self.state.events.iter().all(is_ready) {
             taken.append(&mut self.state.events);
+            if self.state.events.capacity() > STRIPE_EVENTS_KEPT {
+                self.state.events = Vec::new();
+            }
             self.table.events.stripes_with_events.remove(self.number);
             return u64::MAX;
         }
         let all = core::mem::take(&mut self.state.events);
-        let mut kept: Vec<WaitingEvent<F>> = Vec::new();
+        let mut kept: Vec<OrderedEvent<F>> = Vec::new();
         for waiting in all {
             // An event stays behind the earlier events of its address.
             let is_behind =
-                |earlier: &WaitingEvent<F>| earlier.event.address == waiting.event.address;
+                |earlier: &OrderedEvent<F>| earlier.event.address == waiting.event.address;
             if is_ready(&waiting) && !kept.iter().any(is_behind) {
                 taken.push(waiting);
             } else {
@@ -334,16 +393,22 @@ impl<F: TableFamily> Locked<'_, F> {
         if !self.table.is_recording_events() {
             return;
         }
-        let slot = self.slot(id);
-        let event = RecordedEvent {
-            kind,
-            address: slot.address(),
-            before,
-            after: after.map(|state| slot.row(state).to_lease()),
-            row_epoch: cause.row_epoch,
-            exchange: cause.exchange.cloned(),
-        };
-        self.push_event(event);
+        let Some(order) = self.table.events.admit() else { return };
+        let state = &mut *self.state;
+        let slot = state.slots.get(id);
+        // Not by `push_event`, so that the event is made where it stays.
+        state.events.push(OrderedEvent {
+            order,
+            event: RecordedEvent {
+                kind,
+                address: slot.address(),
+                before,
+                after: after.map(|state| slot.row(state).to_lease()),
+                row_epoch: cause.row_epoch,
+                exchange: cause.exchange.cloned(),
+            },
+        });
+        self.table.events.stripes_with_events.insert(self.number);
     }
 
     /// Records that the lease of slot `id`, which was `before` by the events so far, is that of a
@@ -373,19 +438,16 @@ impl<F: TableFamily> Locked<'_, F> {
         &mut self,
         address: F::Address,
         row_epoch: u64,
-    ) -> Option<Arc<RecordedEvent<F>>> {
-        let (mut is_refused, mut first) = (false, None);
+    ) -> Option<RecordedEvent<F>> {
+        let mut is_refused = false;
         let count = self.state.events.len();
-        self.state.events.retain(|WaitingEvent { event, .. }| {
-            if event.address != address {
-                return true;
-            }
-            is_refused |= event.row_epoch == row_epoch;
-            if is_refused && event.is_change() && first.is_none() {
-                first = Some(Arc::clone(event));
-            }
-            !is_refused
-        });
+        let discard = |OrderedEvent { event, .. }: &mut OrderedEvent<F>| {
+            is_refused |= event.address == address && event.row_epoch == row_epoch;
+            is_refused && event.address == address
+        };
+        let events = self.state.events.extract_if(.., discard).map(|ordered| ordered.event);
+        let first =
+            events.fold(None, |first, event| first.or_else(|| event.is_change().then_some(event)));
         let discarded = count - self.state.events.len();
         self.table.events.waiting.fetch_sub(discarded, Ordering::Relaxed);
         first
@@ -394,14 +456,9 @@ impl<F: TableFamily> Locked<'_, F> {
     /// Adds `event` to the stripe's events, unless too many have not been taken.
     fn push_event(&mut self, event: RecordedEvent<F>) {
         let recording = &self.table.events;
-        let waiting_max = recording.waiting_max.load(Ordering::Relaxed);
-        if recording.waiting.load(Ordering::Relaxed) >= waiting_max {
-            recording.dropped.fetch_add(1, Ordering::Relaxed);
-            return;
+        if let Some(order) = recording.admit() {
+            self.state.events.push(OrderedEvent { order, event });
+            recording.stripes_with_events.insert(self.number);
         }
-        recording.waiting.fetch_add(1, Ordering::Relaxed);
-        let order = recording.take_order();
-        self.state.events.push(WaitingEvent { order, event: Arc::new(event) });
-        recording.stripes_with_events.insert(self.number);
     }
 }

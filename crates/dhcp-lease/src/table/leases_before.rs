@@ -60,7 +60,7 @@ impl<F: TableFamily> LeaseTable<F> {
             let mut leases: PartLeases<F> =
                 slots.map(|slot| (slot.address(), visible_lease(slot))).collect();
             let events = stripe.state.events.iter().rev();
-            events.for_each(|waiting| undo(&mut leases, &waiting.event));
+            events.for_each(|ordered| undo(&mut leases, &ordered.event));
             cursor.part += 1;
             return Some(leases);
         }

@@ -242,6 +242,7 @@ impl<F: TableFamily> LeaseSlot<F> {
     }
 
     /// Returns the lease in the slot as a row in `state`.
+    #[inline]
     pub(crate) fn row(&self, state: LeaseState) -> RowView<'_, F> {
         let rare = self.rare();
         RowView {

@@ -8,14 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::LeaseTable;
 use super::commit_epochs::CommitEpochs;
 use super::deadlines::Deadlines;
-use super::events::WaitingEvent;
 use super::slot::LeaseSlot;
 use super::slots::StripeSlots;
 use super::table_family::{ClientIndex, FamilySlotFields, SlotNumberMap, TableFamily};
 use super::tally::{Delta, Outside, Tallies, TallyKey};
 use super::usage::Usage;
 use crate::contract::{SlotOccupancy, SlotView};
-use crate::event::{EventCause, LeaseEventKind};
+use crate::event::{EventCause, LeaseEventKind, OrderedEvent};
 use crate::lease::LeaseState;
 
 /// Next events of a stripe of the lease table, readable without its lock: a sweep locks only
@@ -43,7 +42,7 @@ pub(super) struct StripeState<F: TableFamily> {
     pub(super) tallies: Arc<Tallies<F>>,
     pub(super) outside: Outside<F>,
     /// Recorded events of the stripe's slots that were not taken.
-    pub(super) events: Vec<WaitingEvent<F>>,
+    pub(super) events: Vec<OrderedEvent<F>>,
 }
 
 /// Part of the lease table with its own lock, alone in its cache lines.

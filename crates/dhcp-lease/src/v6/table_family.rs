@@ -193,6 +193,7 @@ impl FamilySlotFields<V6> for SlotAssociation {
         &self.client
     }
 
+    #[inline]
     fn extra(&self, boxed: HardwareAddress) -> LeaseExtra {
         LeaseExtra {
             preferred_lifetime_s: self.preferred_lifetime_s,

@@ -33,7 +33,7 @@ use std::time::Duration;
 use dhcp_config::DhcpConfig;
 use dhcp_engine::EventGate;
 use dhcp_events::{FallBehindPolicy, Feed, LeaseEvent, ListenerId};
-use dhcp_lease::{LeaseStore, LeaseTable, RecordedEvent};
+use dhcp_lease::{EventRef, ExchangeDetail, LeaseStore, LeaseTable};
 use netio::{Clock, Waker};
 
 use crate::ServerError;
@@ -91,10 +91,10 @@ pub(crate) trait EventListener<P: DaemonFamily>: Send {
         false
     }
 
-    /// Returns true if the listener reads the message and the reply of events. If no listener does,
-    /// they are not kept, and an event costs much less.
-    fn wants_exchanges(&self) -> bool {
-        true
+    /// Returns what the listener reads of the exchanges that cause events. If no listener reads
+    /// messages and replies, they are not kept, and an event costs much less.
+    fn exchange_detail(&self) -> ExchangeDetail {
+        ExchangeDetail::Content
     }
 
     /// Returns the deferral of events while the shards need the processor; `None` if the listener
@@ -355,7 +355,7 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
 
 /// Moves events of durable changes into the feed until the end.
 fn feed_until_end<P: DaemonFamily>(state: &FeedState<P>, store: &ServerStore<P>) {
-    let mut changes: Vec<Arc<RecordedEvent<P>>> = Vec::new();
+    let mut changes: Vec<EventRef<P>> = Vec::new();
     loop {
         // Read first: what was durable then is moved before the end.
         let is_last = state.is_ending();
@@ -384,7 +384,7 @@ fn feed_until_end<P: DaemonFamily>(state: &FeedState<P>, store: &ServerStore<P>)
 fn move_events<P: DaemonFamily>(
     state: &FeedState<P>,
     store: &ServerStore<P>,
-    changes: &mut Vec<Arc<RecordedEvent<P>>>,
+    changes: &mut Vec<EventRef<P>>,
 ) {
     let moving = state.moving();
     let complete_epoch = state.table.take_events(store.settled_epoch(), changes);

@@ -67,7 +67,7 @@ impl<P: DaemonFamily> FeedState<P> {
         recorder.users -= 1;
         if recorder.users == 0 {
             self.table.stop_recording_events();
-            self.table.record_exchanges(false);
+            self.table.stop_recording_exchanges();
         }
     }
 }

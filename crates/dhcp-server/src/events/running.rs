@@ -100,9 +100,7 @@ impl<P: DaemonFamily> EventService<P> {
         listener: Box<dyn EventListener<P>>,
         replaced: &[RunningListener],
     ) -> NewListener<P> {
-        if listener.wants_exchanges() {
-            self.state.table.record_exchanges(true);
-        }
+        self.state.table.record_exchanges(listener.exchange_detail());
         let (name, policy) = (listener.name(), listener.policy());
         let mut feed = self.state.feed();
         let (id, last_number) = (feed.listen(policy), feed.last_number());

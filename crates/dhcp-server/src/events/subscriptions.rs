@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use base::time::NS_PER_S;
 use dhcp_control::statistics::{EventCounts, EventListenerCounts};
 use dhcp_events::{FallBehindPolicy, ListenerId};
-use dhcp_lease::EventOverflow;
+use dhcp_lease::{EventOverflow, ExchangeDetail};
 use hyper::body::Bytes;
 use netio::Clock;
 use tokio::sync::watch;
@@ -207,7 +207,7 @@ impl<P: DaemonFamily> EventSource for FeedSource<P> {
         if members.history.is_none() {
             let overflow = EventOverflow::DropAbove(WAITING_MAX);
             state.begin_recording(overflow).map_err(|_| SubscribeRefusal::NoThread)?;
-            state.table.record_exchanges(true);
+            state.table.record_exchanges(ExchangeDetail::Content);
             let history = state.feed().listen(FallBehindPolicy::DropAbove(HISTORY_MAX));
             members.history = Some(history);
             members.sequence += 1;

@@ -382,8 +382,8 @@ impl<P: DaemonFamily> EventListener<P> for CountingListener {
         FallBehindPolicy::DropAbove(1_000)
     }
 
-    fn wants_exchanges(&self) -> bool {
-        false
+    fn exchange_detail(&self) -> ExchangeDetail {
+        ExchangeDetail::None
     }
 
     fn take(&mut self, events: &[LeaseEvent<P>]) {
@@ -396,9 +396,9 @@ fn a_listener_of_the_configuration_goes_on_when_subscribers_leave() {
     let mut fixture = EventFixture::<V4>::new(1);
     let count = Arc::<AtomicU64>::default();
     fixture.service.run(vec![Box::new(CountingListener(Arc::clone(&count)))]).unwrap();
-    assert!(!fixture.table.is_recording_exchanges(), "a listener that counts reads no message");
+    assert_eq!(fixture.table.exchange_detail(), ExchangeDetail::None);
     let mut reader = fixture.subscribe(false, None);
-    assert!(fixture.table.is_recording_exchanges());
+    assert_eq!(fixture.table.exchange_detail(), ExchangeDetail::Content);
     fixture.put(1, 1);
     reader.read_to(1);
     drop(reader);

@@ -10,6 +10,7 @@
 //! address that wait, only the last is sent, so that no two updates of an address are ever under
 //! way. An update that the partner refuses closes the gate for its reply only.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use dhcp_config::{HaPeer, HaRelationship, HaRole};
 use dhcp_engine::EventGate;
 use dhcp_events::{FallBehindPolicy, LeaseEvent};
 use dhcp_ha::UpdateVerdict;
-use dhcp_lease::{Lease, LeaseEventKind, LeaseState, LeaseTable};
+use dhcp_lease::{ExchangeDetail, Lease, LeaseEventKind, LeaseState, LeaseTable};
 use netio::Clock;
 
 use super::sender::{PendingUpdate, UpdateSender};
@@ -275,7 +276,8 @@ fn pending_updates<P: DaemonFamily>(
     is_old: bool,
     subnets: &RelationshipSubnets,
 ) -> Vec<PendingUpdate> {
-    let mut updates: Vec<PendingUpdate> = Vec::new();
+    let mut updates: Vec<Option<PendingUpdate>> = Vec::new();
+    let mut indexes: HashMap<Vec<u8>, usize> = HashMap::new();
     for event in events {
         let change = &event.change;
         let is_of_client = matches!(
@@ -296,12 +298,13 @@ fn pending_updates<P: DaemonFamily>(
         let mut update = PendingUpdate::of_lease(lease, is_old);
         update.is_deletion |= change.after.is_none();
         update.epochs.push(change.row_epoch);
-        if let Some(at) = updates.iter().position(|earlier| earlier.octets == update.octets) {
-            update.epochs.extend(updates.remove(at).epochs);
+        if let Some(at) = indexes.insert(update.octets.clone(), updates.len()) {
+            let earlier = updates.get_mut(at).and_then(Option::take);
+            update.epochs.extend(earlier.into_iter().flat_map(|earlier| earlier.epochs));
         }
-        updates.push(update);
+        updates.push(Some(update));
     }
-    updates
+    updates.into_iter().flatten().collect()
 }
 
 impl<P: DaemonFamily> EventListener<P> for PartnerListener<P> {
@@ -315,6 +318,10 @@ impl<P: DaemonFamily> EventListener<P> for PartnerListener<P> {
         } else {
             FallBehindPolicy::DropAbove(BACKLOG_MAX)
         }
+    }
+
+    fn exchange_detail(&self) -> ExchangeDetail {
+        ExchangeDetail::Group
     }
 
     fn take(&mut self, events: &[LeaseEvent<P>]) {

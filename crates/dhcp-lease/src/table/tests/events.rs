@@ -8,7 +8,7 @@ use super::super::LeaseTable;
 use super::{SECOND_NS, SETTLED, START, change, for_both_families, lease_for, slot};
 use crate::contract::{LeaseStore, PutMode};
 use crate::event::{
-    Answer, AnsweredLease, ExchangeOwner, ExchangeRecord, LeaseEventKind, RecordedEvent,
+    Answer, AnsweredLease, EventRef, ExchangeDetail, ExchangeOwner, ExchangeRecord, LeaseEventKind,
     RecordedIngress,
 };
 use crate::lease::{Lease, LeaseState};
@@ -32,7 +32,7 @@ fn table<F: SampleFamily>() -> (LeaseTable<F>, Arc<PoolSet<F>>) {
     let table = LeaseTable::<F>::new(3);
     let pools = table.configure(&[F::pool(FIRST, FIRST + 511)], &[]);
     table.record_events(EventOverflow::Keep);
-    table.record_exchanges(true);
+    table.record_exchanges(ExchangeDetail::Content);
     table.record_answers(true);
     (table, pools)
 }
@@ -63,7 +63,7 @@ fn complete<F: SampleFamily>(table: &LeaseTable<F>, exchange: ExchangeOwner) {
     exchange.complete(record, table.take_event_order());
 }
 
-fn taken<F: SampleFamily>(table: &LeaseTable<F>) -> Vec<Arc<RecordedEvent<F>>> {
+fn taken<F: SampleFamily>(table: &LeaseTable<F>) -> Vec<EventRef<F>> {
     let mut events = Vec::new();
     table.take_events(u64::MAX, &mut events);
     events

@@ -10,7 +10,7 @@ use super::super::LeaseTable;
 use super::super::leases_before::TableCursor;
 use super::{SECOND_NS, START, change, for_both_families, lease_for, slot};
 use crate::contract::{Action, PutMode};
-use crate::event::{Answer, RecordedEvent};
+use crate::event::{Answer, EventRef, ExchangeDetail, RecordedEvent};
 use crate::lease::{Lease, LeaseState};
 use crate::pool::PoolSet;
 use crate::sample::{SampleFamily, SampleLease};
@@ -36,7 +36,7 @@ struct Run<F: SampleFamily> {
     now: Now,
     epochs: CommitEpochs,
     /// Events that were taken, oldest first.
-    taken: Vec<Arc<RecordedEvent<F>>>,
+    taken: Vec<EventRef<F>>,
 }
 
 fn follow<F: SampleFamily>(leases: &mut Leases<F>, event: &RecordedEvent<F>) {
@@ -155,7 +155,7 @@ fn a_snapshot_and_the_events_after_it_are_the_leases<F: SampleFamily>() {
         (0..100).for_each(|_| run.step());
         // Recording begins while leases exist.
         run.table.record_events(EventOverflow::Keep);
-        run.table.record_exchanges(true);
+        run.table.record_exchanges(ExchangeDetail::Content);
         run.table.record_answers(true);
         (0..run.random.below(60)).for_each(|_| run.step());
         let position = run.taken.len();

@@ -307,7 +307,7 @@ const CHANGING: [&str; 13] = [
 const WITHOUT_EVENTS: [&str; 4] = ["follow_clock", "load", "load_row", "unload"];
 
 /// Methods that change no lease.
-const READING: [&str; 36] = [
+const READING: [&str; 37] = [
     "begin",
     "event_overflow",
     "find_leases",
@@ -315,7 +315,7 @@ const READING: [&str; 36] = [
     "has_events_before",
     "is_recording_answers",
     "is_recording_events",
-    "is_recording_exchanges",
+    "exchange_detail",
     "is_sound",
     "is_sweep_due",
     "lease",
@@ -331,6 +331,7 @@ const READING: [&str; 36] = [
     "record_answers",
     "record_events",
     "record_exchanges",
+    "stop_recording_exchanges",
     "record_names_request",
     "set_expiry",
     "set_reclaim_limits",

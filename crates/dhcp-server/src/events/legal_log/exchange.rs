@@ -109,7 +109,7 @@ mod tests {
                 row_epoch: 1,
                 exchange: (number > 0).then(|| Arc::clone(owners[number].cell())),
             };
-            LeaseEvent { number: 1, wall_us: 0, change: Arc::new(change), ends_exchange: false }
+            LeaseEvent { number: 1, wall_us: 0, change: change.into(), ends_exchange: false }
         };
         let events = changes.iter().map(event).collect();
         for (owner, number) in owners.into_iter().zip(0..) {

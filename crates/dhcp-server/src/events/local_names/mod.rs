@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use dhcp_config::{DhcpConfig, LocalNames, is_local_label};
 use dhcp_events::{FallBehindPolicy, LeaseEvent};
-use dhcp_lease::{Lease, LeaseState, LeaseTable};
+use dhcp_lease::{ExchangeDetail, Lease, LeaseState, LeaseTable};
 
 use super::{Deferral, EventListener, FeedFacts, WAITING_MAX};
 use crate::loggers::DHCPSRV;
@@ -156,8 +156,8 @@ impl<P: DaemonFamily> EventListener<P> for LocalNamesListener<P> {
         FallBehindPolicy::DropAbove(WAITING_MAX)
     }
 
-    fn wants_exchanges(&self) -> bool {
-        false
+    fn exchange_detail(&self) -> ExchangeDetail {
+        ExchangeDetail::None
     }
 
     fn deferral(&self) -> Option<Deferral> {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dhcp_ddns::LeaseName;
 use dhcp_events::{FallBehindPolicy, LeaseEvent};
-use dhcp_lease::LeaseTable;
+use dhcp_lease::{ExchangeDetail, LeaseTable};
 
 use super::{NameChangeService, RequestRoute, UpdaterInside, UpdaterWork, WAITING_MIN, lock, plan};
 use crate::events::exchange_collector::ExchangeCollector;
@@ -95,6 +95,10 @@ impl<P: DaemonFamily> EventListener<P> for LeasesForUpdater<P> {
 
     fn policy(&self) -> FallBehindPolicy {
         FallBehindPolicy::DropAbove(WAITING_MIN)
+    }
+
+    fn exchange_detail(&self) -> ExchangeDetail {
+        ExchangeDetail::Group
     }
 
     /// Events above [`WAITING_MIN`] are dropped, and the updater compares the names with the leases

@@ -21,6 +21,7 @@ use std::time::Duration;
 use dhcp_config::{GlobalSettings, NameUpdateSender, UpdateZones};
 use dhcp_control::NameUpdates;
 use dhcp_events::{FallBehindPolicy, LeaseEvent};
+use dhcp_lease::ExchangeDetail;
 use ncr::NameChangeRequest;
 use netio::Clock;
 
@@ -305,6 +306,10 @@ impl<P: DaemonFamily> EventListener<P> for NameChangeListener<P> {
 
     fn policy(&self) -> FallBehindPolicy {
         FallBehindPolicy::DropAbove(WAITING_MIN.max(self.settings.queue_max as usize))
+    }
+
+    fn exchange_detail(&self) -> ExchangeDetail {
+        ExchangeDetail::Group
     }
 
     fn deferral(&self) -> Option<Deferral> {

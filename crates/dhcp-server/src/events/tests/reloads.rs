@@ -42,8 +42,8 @@ impl EventListener<V4> for RecordingListener {
         self.policy
     }
 
-    fn wants_exchanges(&self) -> bool {
-        false
+    fn exchange_detail(&self) -> ExchangeDetail {
+        ExchangeDetail::None
     }
 
     fn settings(&self) -> String {
