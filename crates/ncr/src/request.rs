@@ -1,6 +1,6 @@
 //! Name change requests as values, and as datagrams.
 
-use core::fmt;
+use core::fmt::{self, Write};
 use core::net::IpAddr;
 
 use base::CivilTime;
@@ -11,6 +11,10 @@ use crate::name::UpdateName;
 
 /// Length of the length in front of the JSON text, in bytes.
 const PREFIX_LEN: usize = 2;
+/// Text in place of that length until it is known.
+const PREFIX_ROOM: &str = "\0\0";
+/// Length that few datagrams exceed, in bytes.
+const USUAL_LEN: usize = 512;
 
 /// Kind of change that a name change request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -129,7 +133,11 @@ impl NameChangeRequest {
     /// and none uses, is `now_unix_s` plus the time to live.
     pub fn to_datagram(&self, now_unix_s: u64) -> Vec<u8> {
         let ends_unix_s = now_unix_s.saturating_add(u64::from(self.ttl_s));
-        let text = format!(
+        let mut text = String::with_capacity(USUAL_LEN);
+        text.push_str(PREFIX_ROOM);
+        // A string takes all that is written to it.
+        let _ = write!(
+            text,
             "{{\"change-type\":{},\"forward-change\":{},\"reverse-change\":{},\"fqdn\":{},\
              \"ip-address\":\"{}\",\"dhcid\":\"{}\",\"lease-expires-on\":\"{}\",\
              \"lease-length\":{},\"conflict-resolution-mode\":\"{}\"}}",
@@ -145,10 +153,10 @@ impl NameChangeRequest {
         );
         // A name has at most 1,016 bytes of text and a DHCID that we make 70; a longer one was
         // read from a datagram, whose length fits.
-        let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
-        let mut datagram = Vec::with_capacity(PREFIX_LEN + text.len());
-        datagram.extend(len.to_be_bytes());
-        datagram.extend(&text.as_bytes()[..text.len().min(usize::from(len))]);
+        let mut datagram = text.into_bytes();
+        datagram.truncate(PREFIX_LEN + usize::from(u16::MAX));
+        let len = (datagram.len() - PREFIX_LEN) as u16;
+        datagram[..PREFIX_LEN].copy_from_slice(&len.to_be_bytes());
         datagram
     }
 
