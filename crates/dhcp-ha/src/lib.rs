@@ -35,5 +35,5 @@ pub use synchronization::RETURNED_MAX;
 pub use unacked::PartnerQuery;
 pub use update::{
     HEARS_LATER_LEASE, LATER_LEASE, UpdateVerdict, bulk_apply, bulk_verdicts, lease_command,
-    lease_verdict, with_origin,
+    lease_verdict, update_of, with_origin,
 };

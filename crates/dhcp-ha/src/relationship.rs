@@ -386,10 +386,10 @@ impl Relationship {
         self.decide(now);
     }
 
-    /// Records that the partner has taken an update of the client `client`.
-    pub fn record_accepted_update(&mut self, client: &str) {
+    /// Records that the partner has taken an update of the client that `client` returns.
+    pub fn record_accepted_update(&mut self, client: impl FnOnce() -> String) {
         if !self.rejected.is_empty() {
-            self.rejected.remove(client);
+            self.rejected.remove(&client());
         }
     }
 

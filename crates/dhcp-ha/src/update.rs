@@ -1,5 +1,7 @@
 //! Updates of leases to the partner: their commands, and the partner's verdicts.
 
+use core::fmt;
+
 use serde_json::{Map, Value, json};
 
 use crate::command::CommandResult;
@@ -36,7 +38,8 @@ pub const HEARS_LATER_LEASE: &str = "hears-later-lease";
 
 /// Returns the lease, as commands show it, in the form of an update: with the time of its end
 /// (`expire`) instead of its last transaction (`cltt`).
-fn updated(mut lease: Value) -> Value {
+#[must_use]
+pub fn update_of(mut lease: Value) -> Value {
     if let Some(map) = lease.as_object_mut() {
         let number = |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_u64);
         let cltt_s = number(map, "cltt").unwrap_or(0);
@@ -47,11 +50,11 @@ fn updated(mut lease: Value) -> Value {
     lease
 }
 
-/// Returns the command that updates `lease` at a DHCPv4 partner, or deletes it if `is_deletion`.
+/// Returns the command that updates the lease of `update`, a result of [`update_of`], at a DHCPv4
+/// partner, or deletes it if `is_deletion`.
 #[must_use]
-pub fn lease_command(lease: Value, is_deletion: bool) -> Value {
-    let mut lease = updated(lease);
-    if let Some(map) = lease.as_object_mut() {
+pub fn lease_command(mut update: Value, is_deletion: bool) -> Value {
+    if let Some(map) = update.as_object_mut() {
         map.insert("origin".to_owned(), json!(PARTNER_ORIGIN));
         map.insert(HEARS_LATER_LEASE.to_owned(), json!(true));
         if !is_deletion {
@@ -59,27 +62,37 @@ pub fn lease_command(lease: Value, is_deletion: bool) -> Value {
         }
     }
     let name = if is_deletion { "lease4-del" } else { "lease4-update" };
-    json!({ "command": name, "service": ["dhcp4"], "arguments": lease })
+    json!({ "command": name, "service": ["dhcp4"], "arguments": update })
 }
 
-/// Returns the command that updates `leases` and deletes `deleted` at a partner that is the daemon
-/// `service` (`dhcp4`, `dhcp6`). Kea has it for DHCPv6 only; a DHCPv4 partner says in heartbeats
-/// that it takes it ([`PartnerView::takes_bulk_updates`](crate::PartnerView)).
+/// Returns the text of the command that updates the leases of `updates` and deletes those of
+/// `deletions`, results of [`update_of`], at a partner that is the daemon `service` (`dhcp4`,
+/// `dhcp6`). Kea has it for DHCPv6 only; a DHCPv4 partner says in heartbeats that it takes it
+/// ([`PartnerView::takes_bulk_updates`](crate::PartnerView)).
 #[must_use]
-pub fn bulk_apply(service: &str, leases: Vec<Value>, deleted: Vec<Value>) -> Value {
+pub fn bulk_apply(service: &str, updates: &[&Value], deletions: &[&Value]) -> String {
     let family = service.trim_start_matches("dhcp");
-    let leases: Vec<Value> = leases.into_iter().map(updated).collect();
-    let deleted: Vec<Value> = deleted.into_iter().map(updated).collect();
-    json!({
-        "command": format!("lease{family}-bulk-apply"),
-        "service": [service],
-        "arguments": {
-            "deleted-leases": deleted,
-            "leases": leases,
-            "origin": PARTNER_ORIGIN,
-            HEARS_LATER_LEASE: true,
-        },
-    })
+    // Copies of the leases in one JSON value would cost more than the text.
+    format!(
+        "{{\"command\":\"lease{family}-bulk-apply\",\"service\":[\"{service}\"],\"arguments\":{{\
+         \"deleted-leases\":{},\"leases\":{},\"origin\":\"{PARTNER_ORIGIN}\",\
+         \"{HEARS_LATER_LEASE}\":true}}}}",
+        JsonArray(deletions),
+        JsonArray(updates)
+    )
+}
+
+/// JSON values that are displayed as one array.
+struct JsonArray<'v>(&'v [&'v Value]);
+
+impl fmt::Display for JsonArray<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (index, value) in self.0.iter().enumerate() {
+            write!(f, "{}{value}", if index > 0 { "," } else { "" })?;
+        }
+        f.write_str("]")
+    }
 }
 
 /// Returns a command that has come over the partner's socket with the origin of a partner, if it
@@ -153,17 +166,44 @@ mod tests {
     #[test]
     fn an_update_has_the_end_of_the_lease() {
         let lease = json!({ "ip-address": "10.0.0.1", "cltt": 1000, "valid-lft": 60 });
-        let update = lease_command(lease.clone(), false);
+        let update = lease_command(update_of(lease.clone()), false);
         assert_eq!(update["command"], "lease4-update");
         let arguments = &update["arguments"];
         assert_eq!(arguments["expire"], 1060);
         assert_eq!(arguments["force-create"], true);
         assert!(arguments.get("cltt").is_none());
-        let deletion = lease_command(lease, true);
+        let deletion = lease_command(update_of(lease), true);
         assert_eq!(
             (&deletion["command"], &deletion["arguments"]["force-create"]),
             (&json!("lease4-del"), &Value::Null)
         );
+    }
+
+    #[test]
+    fn many_updates_are_one_command() {
+        let leases = [1, 2, 3].map(|last| {
+            let address = format!("10.0.0.{last}");
+            update_of(json!({ "ip-address": address, "cltt": 1000, "valid-lft": last }))
+        });
+        let [first, second, third] = &leases;
+        let text = bulk_apply("dhcp4", &[first, second], &[third]);
+        let command: Value = serde_json::from_str(&text).unwrap();
+        let arguments = json!({
+            "deleted-leases": [{ "ip-address": "10.0.0.3", "expire": 1003, "valid-lft": 3 }],
+            "leases": [
+                { "ip-address": "10.0.0.1", "expire": 1001, "valid-lft": 1 },
+                { "ip-address": "10.0.0.2", "expire": 1002, "valid-lft": 2 }
+            ],
+            "origin": "ha-partner",
+            "hears-later-lease": true
+        });
+        let expected = json!({
+            "command": "lease4-bulk-apply", "service": ["dhcp4"], "arguments": arguments
+        });
+        assert_eq!(command, expected);
+        let none: Value = serde_json::from_str(&bulk_apply("dhcp6", &[], &[])).unwrap();
+        assert_eq!(none["command"], "lease6-bulk-apply");
+        assert_eq!(none["arguments"]["leases"], json!([]));
     }
 
     #[test]

@@ -46,10 +46,10 @@ pub(super) fn apply<F: CommandFamily>(
     }
     let mut failed = Vec::new();
     for lease in leases {
-        let document = F::to_json(&lease);
+        let failing = lease.clone();
         match put(backend, lease, true, sender) {
             Ok(_) => done += 1,
-            Err(answer) => failed.push(failure(&document, &answer)),
+            Err(answer) => failed.push(failure(&F::to_json(&failing), &answer)),
         }
     }
     if !failed.is_empty() {

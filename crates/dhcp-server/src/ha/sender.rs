@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dhcp_config::{HaPeer, HaRelationship};
 use dhcp_control::{CommandFamily, IpVersion};
-use dhcp_ha::{UpdateVerdict, bulk_apply, bulk_verdicts, lease_command, lease_verdict};
+use dhcp_ha::{UpdateVerdict, bulk_apply, bulk_verdicts, lease_command, lease_verdict, update_of};
 use dhcp_lease::{Lease, LeaseState};
 use serde_json::Value;
 
@@ -18,8 +18,8 @@ use crate::service::DaemonFamily;
 pub(super) struct PendingUpdate {
     /// Address as commands show it.
     pub(super) address: String,
-    /// Lease after the change, or the deleted one.
-    pub(super) lease: Value,
+    /// Lease after the change, or the deleted one, in the form of an update.
+    pub(super) update: Value,
     pub(super) is_deletion: bool,
     /// True if the lease is kept in the state of released leases.
     pub(super) is_released: bool,
@@ -37,7 +37,7 @@ impl PendingUpdate {
         let is_released = lease.state == LeaseState::Released;
         Self {
             address: <P as CommandFamily>::ip(lease.address).to_string(),
-            lease: P::to_json(lease),
+            update: update_of(P::to_json(lease)),
             is_deletion: lease.state.is_past() && (is_old || !is_released),
             is_released,
             epochs: Vec::new(),
@@ -52,7 +52,7 @@ impl PendingUpdate {
 
     /// Returns the identity of the client, for counts of refused clients.
     pub(super) fn client(&self) -> String {
-        ["duid", "hw-address", "client-id"].map(|key| self.lease[key].to_string()).join(" ")
+        ["duid", "hw-address", "client-id"].map(|key| self.update[key].to_string()).join(" ")
     }
 }
 
@@ -99,7 +99,7 @@ impl UpdateSender {
         request: &CommandRequest,
         updates: &[PendingUpdate],
     ) -> Vec<Result<UpdateVerdict, String>> {
-        let body = |one: &PendingUpdate| lease_command(one.lease.clone(), one.is_deletion);
+        let body = |one: &PendingUpdate| lease_command(one.update.clone(), one.is_deletion);
         let bodies = updates.iter().map(|one| body(one).to_string()).collect();
         let answers = self.connections.send_all(request, bodies);
         answers.into_iter().map(|answer| Ok(lease_verdict(&answer?))).collect()
@@ -107,15 +107,16 @@ impl UpdateSender {
 
     /// Sends the updates in one command. If the partner refuses them as a whole, or is DHCPv4 and
     /// does not know the command, it gets each alone.
-    fn send_together(
+    fn send_together<'u>(
         &mut self,
         request: &CommandRequest,
         version: IpVersion,
-        updates: &[PendingUpdate],
+        updates: &'u [PendingUpdate],
     ) -> Vec<Result<UpdateVerdict, String>> {
         let (kept, deleted): (Vec<_>, Vec<_>) = updates.iter().partition(|one| !one.is_deletion);
-        let leases = |list: Vec<&PendingUpdate>| list.iter().map(|one| one.lease.clone()).collect();
-        let body = bulk_apply(version.service(), leases(kept), leases(deleted)).to_string();
+        let of = |list: Vec<&'u PendingUpdate>| list.into_iter().map(|one| &one.update).collect();
+        let (kept, deleted): (Vec<&Value>, Vec<&Value>) = (of(kept), of(deleted));
+        let body = bulk_apply(version.service(), &kept, &deleted);
         let answer = self.connections.send_all(request, vec![body]).pop();
         let answer = answer.unwrap_or_else(|| Err("the request was not sent".to_owned()));
         let addresses: Vec<String> = updates.iter().map(|one| one.address.clone()).collect();

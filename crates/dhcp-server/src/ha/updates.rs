@@ -98,7 +98,7 @@ impl<P: DaemonFamily> PartnerListener<P> {
             UpdateVerdict::Busy => return Some(update),
             UpdateVerdict::Taken if self.target.is_backup() => {}
             UpdateVerdict::Taken => {
-                self.state.relationship().record_accepted_update(&update.client());
+                self.state.relationship().record_accepted_update(|| update.client());
             }
             UpdateVerdict::Refused(_) if self.target.is_backup() && update.is_release() => {
                 // No heartbeat of the backup server shows its version.

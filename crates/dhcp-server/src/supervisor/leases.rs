@@ -24,7 +24,12 @@ use crate::service::DaemonFamily;
 
 /// Maximum time that a control command waits for its lease changes to be durable.
 const SETTLE: Duration = Duration::from_secs(5);
-const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// Time until the first look if a change is durable; each further one comes after twice the time.
+const FIRST_LOOK: Duration = Duration::from_micros(200);
+/// Maximum time between two of these looks.
+const LOOK_MAX: Duration = Duration::from_millis(1);
+/// Number of changes of one command whose rows are given to the store at once.
+const ROWS_AT_ONCE: usize = 256;
 /// Number of lease slots reclaimed, and of leases copied, in one step of a control command.
 const AT_ONCE: usize = 10_000;
 
@@ -78,6 +83,9 @@ impl<P: DaemonFamily> Administration<P> {
     /// The time ran out, or the store refused a change.
     pub(crate) fn wait_until_durable(&mut self) -> Result<(), &'static str> {
         let changes = std::mem::take(&mut self.unsettled);
+        if !changes.is_empty() {
+            self.store.submit(Clock::now());
+        }
         let newest = changes.iter().map(|&(epoch, _)| epoch).max().unwrap_or(0);
         if !self.wait_for(newest) {
             return Err("the change was not durable in time: it is in memory, and may be lost");
@@ -94,11 +102,13 @@ impl<P: DaemonFamily> Administration<P> {
 
     fn wait_for(&self, epoch: u64) -> bool {
         let deadline = Instant::now() + SETTLE;
+        let mut look = FIRST_LOOK;
         while self.store.settled_epoch() < epoch {
             if self.store.has_failed() || Instant::now() >= deadline {
                 return false;
             }
-            thread::sleep(LOOK_EVERY);
+            thread::sleep(look);
+            look = LOOK_MAX.min(look * 2);
         }
         !self.store.has_failed()
     }
@@ -114,8 +124,11 @@ impl<P: DaemonFamily> Administration<P> {
         loop {
             match attempt(&mut self.store) {
                 Ok(receipt) => {
-                    self.store.submit(Clock::now());
                     self.unsettled.push((receipt.row_epoch, P::octets_of(address)));
+                    // The others leave together, when the command waits for them.
+                    if self.unsettled.len().is_multiple_of(ROWS_AT_ONCE) {
+                        self.store.submit(Clock::now());
+                    }
                     return Ok(());
                 }
                 Err(PutRefusal::Exists) => return Err(PutFailure::Exists),
