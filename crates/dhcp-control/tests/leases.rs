@@ -548,3 +548,23 @@ fn an_old_partner_copies_released_leases_as_ended_ones() {
         assert_eq!(answer["arguments"]["leases"][0]["state"], state, "{is_old} {origin}");
     }
 }
+
+/// Checks that a lease of an unknown subnet is a conflict alone, and an error among others.
+fn unknown_subnets_are_refused<F: CommandFamily>() {
+    let mut server = Fake::<F>::with_subnets();
+    let mut lease = lease::<F>(7);
+    lease["subnet-id"] = json!(99);
+    let alone = server.call(&name::<F>("lease#-update"), lease.clone());
+    let among = json!({ "leases": [self::lease::<F>(8), lease] });
+    let among = server.call(&name::<F>("lease#-bulk-apply"), among);
+    assert_eq!((&alone["result"], &among["result"]), (&json!(4), &json!(1)), "{alone} {among}");
+    assert_eq!(alone["text"], among["text"]);
+    let address = json!({ "ip-address": self::lease::<F>(8)["ip-address"] });
+    assert_eq!(server.call(&name::<F>("lease#-get"), address)["result"], 3);
+}
+
+#[test]
+fn a_lease_of_an_unknown_subnet_is_refused_alone_and_among_others() {
+    unknown_subnets_are_refused::<V4>();
+    unknown_subnets_are_refused::<V6>();
+}

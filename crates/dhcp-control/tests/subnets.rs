@@ -50,6 +50,25 @@ fn an_updated_subnet_keeps_its_reservations() {
     assert!(answer["arguments"]["subnet4"][0].get("reservations").is_none());
 }
 
+#[test]
+fn an_updated_dhcpv6_subnet_does_not_follow_its_network() {
+    let subnet = json!({ "id": 1, "subnet": "2001:db8:1::/64" });
+    let network = json!({ "name": "n", "rapid-commit": true, "subnet6": [subnet] });
+    let mut server = Fake::<V6>::new(json!({ "shared-networks": [network] }));
+    let update = |rapid_commit: Option<bool>| {
+        let mut subnet = subnet.clone();
+        if let Some(rapid_commit) = rapid_commit {
+            subnet["rapid-commit"] = json!(rapid_commit);
+        }
+        json!({ "subnet6": [subnet] })
+    };
+    for (sent, expected) in [(Some(true), true), (None, false), (Some(false), false)] {
+        assert_eq!(server.call("subnet6-update", update(sent))["result"], 0);
+        let stored = &server.document["Dhcp6"]["shared-networks"][0]["subnet6"][0];
+        assert_eq!(stored["rapid-commit"], expected, "{sent:?}");
+    }
+}
+
 /// Checks that subnets are listed by their ids, as in Kea, those of shared networks between the
 /// others.
 #[test]

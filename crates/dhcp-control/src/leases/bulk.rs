@@ -33,7 +33,9 @@ pub(super) fn apply<F: CommandFamily>(
         deleted.map(|item| Deletion::read(item, sender)).collect::<Result<_, _>>()?;
     let mut leases = Vec::new();
     for item in added.unwrap_or_default() {
-        leases.push(read_lease(&as_map(item)?, backend)?);
+        // Not a conflict, also where a single lease would be one, as in Kea.
+        let as_error = |answer| CommandAnswer { result: ResultCode::Error, ..answer };
+        leases.push(read_lease(&as_map(item)?, backend).map_err(as_error)?);
     }
     let mut done = 0;
     let mut details = Map::new();

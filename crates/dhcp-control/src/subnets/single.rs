@@ -10,6 +10,7 @@ use crate::backend::CommandBackend;
 use crate::configuration::{edit, root};
 use crate::document::{has_id, name_of, prefix_of, subnets};
 use crate::family::CommandFamily;
+use crate::ip_version::IpVersion;
 
 pub(super) fn list<F: CommandFamily>(
     _request: &ReceivedCommand<'_>,
@@ -129,6 +130,10 @@ pub(super) fn update<F: CommandFamily>(
     change_subnet(request, backend, |old, new| {
         let reservations = old.get("reservations").cloned();
         *old = new.clone();
+        if F::VERSION == IpVersion::V6 {
+            // As in Kea, the subnet does not follow its network once it was updated.
+            old.entry("rapid-commit").or_insert(false.into());
+        }
         if let Some(reservations) = reservations {
             old.insert("reservations".to_owned(), reservations);
         }
