@@ -200,7 +200,10 @@ fn copy_is_made(family: ScenarioFamily, make: ServerMake, leases: u64, rate: u64
     assert!(is_normal, "{make:?}: {:?}", pair.states(COPIER));
     let new = assigned(&mut pair, PARTNER) - assigned_before;
     drop(clients);
-    wait_until(|| assigned(&mut pair, PARTNER) == assigned(&mut pair, COPIER));
+    if make == ServerMake::Godwit {
+        // Kea may drop an answer and keep its lease.
+        wait_until(|| assigned(&mut pair, PARTNER) == assigned(&mut pair, COPIER));
+    }
     let log = pair.servers[PARTNER].log();
     let times = CopyTimes::read(log.get(log_before..).unwrap_or_default());
     let [partner_mib, copier_mib] =
