@@ -6,7 +6,7 @@ use core::net::IpAddr;
 use base::Now;
 use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook, Severity};
 use dhcp_ha::HaExecution;
-use dhcp_lease::{ClientKey, Family, Lease, PutMode};
+use dhcp_lease::{ChangesRequest, ClientKey, Family, Lease, PutMode};
 use serde_json::Value;
 
 use crate::answer::{CommandAnswer, ResultCode};
@@ -189,6 +189,16 @@ pub trait LeaseAdministration<F: CommandFamily> {
     fn page_for_partner(&self, after: Option<F::Ip>, limit: usize) -> Vec<Lease<F>> {
         self.page(after, limit)
     }
+    /// Begins to note which leases change, for another server of a pair that copies all of them.
+    /// Returns the number of the copy; `None` if the server does not note changes.
+    fn begin_copy(&mut self) -> Option<u64> {
+        None
+    }
+    /// Returns a page of the leases that have changed during a copy; `None` if the server does not
+    /// know all of these changes.
+    fn changed_leases(&mut self, _request: ChangesRequest) -> Option<ChangedLeasesPage<F>> {
+        None
+    }
     /// Returns true if the client of `lease` has released it later, as far as the server knows
     /// although it has no lease of the address.
     fn has_released_later(&self, _lease: &Lease<F>) -> bool {
@@ -220,6 +230,17 @@ pub trait LeaseAdministration<F: CommandFamily> {
     ///
     /// Names the operation that failed and the file.
     fn write(&mut self, file: &str) -> Result<String, String>;
+}
+
+/// Page of the leases that have changed while another server copies them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedLeasesPage<F: Family> {
+    /// Present leases of the changed addresses, ascending by address.
+    pub leases: Vec<Lease<F>>,
+    /// Leases that these addresses had and that have ended.
+    pub ended: Vec<Lease<F>>,
+    /// Number of addresses in all pages of the round.
+    pub total: usize,
 }
 
 /// Reason why a lease from a command was not stored.

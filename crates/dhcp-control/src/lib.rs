@@ -40,8 +40,9 @@ mod text;
 
 pub use answer::{CommandAnswer, ResultCode};
 pub use backend::{
-    ApplyFailure, CleanupStartResult, CommandBackend, HostChange, LeaseAdministration, NameUpdates,
-    PutFailure, Selected, Selector, ServerVersion, Status, WrittenFile,
+    ApplyFailure, ChangedLeasesPage, CleanupStartResult, CommandBackend, HostChange,
+    LeaseAdministration, NameUpdates, PutFailure, Selected, Selector, ServerVersion, Status,
+    WrittenFile,
 };
 pub use command::CommandExecution;
 pub use ddns::{

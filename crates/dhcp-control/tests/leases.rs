@@ -568,3 +568,40 @@ fn a_lease_of_an_unknown_subnet_is_refused_alone_and_among_others() {
     unknown_subnets_are_refused::<V4>();
     unknown_subnets_are_refused::<V6>();
 }
+
+/// The fake server knows the changes of its copy number 7: the lease of the second address.
+#[test]
+fn a_partner_copies_leases_and_then_what_has_changed() {
+    let mut server = Fake::<V4>::with_subnets();
+    for last in [11, 12] {
+        assert_eq!(server.call("lease4-add", lease::<V4>(last))["result"], 0);
+    }
+    let page = |origin: &str, further: &Value| {
+        let mut page = json!({ "from": "start", "limit": 9, "origin": origin });
+        for (key, value) in further.as_object().into_iter().flatten() {
+            page[key] = value.clone();
+        }
+        page
+    };
+    let noting = json!({ "note-changes": true });
+    for (origin, copy) in [("ha-partner", json!(7)), ("user", NONE)] {
+        let answer = server.call("lease4-get-page", page(origin, &noting));
+        assert_eq!(answer["arguments"]["changes-of"], copy, "{origin}");
+        assert_eq!(answer["arguments"]["count"], 2, "{origin}");
+    }
+    let changes = |copy: u64| json!({ "changes-of": copy, "changes-from": 0 });
+    let answer = server.call("lease4-get-page", page("ha-partner", &changes(7)));
+    assert_eq!(answer["result"], 0);
+    let arguments = &answer["arguments"];
+    assert_eq!((&arguments["count"], &arguments["changes-total"]), (&json!(1), &json!(4)));
+    for list in ["leases", "ended-leases"] {
+        assert_eq!(arguments[list][0]["ip-address"], "192.0.2.12", "{list}");
+    }
+    let unknown = server.call("lease4-get-page", page("ha-partner", &changes(8)));
+    assert_eq!(unknown["text"], "this server does not know all changes since the copy began");
+    let bad = server.call("lease4-get-page", page("ha-partner", &json!({ "changes-of": 7 })));
+    assert_eq!(bad["text"], "'changes-from' parameter must be a number");
+    // Kea ignores such arguments.
+    let all = server.call("lease4-get-page", page("user", &changes(8)));
+    assert_eq!(all["arguments"]["count"], 2);
+}

@@ -6,7 +6,7 @@ use base::time::NS_PER_S;
 use serde_json::{Value, json};
 
 use crate::clock::http_date;
-use crate::partner::{MAY_HAVE_MORE, TAKES_BULK_UPDATES, UNSENT_SINCE};
+use crate::partner::{MAY_HAVE_MORE, NOTES_CHANGES, TAKES_BULK_UPDATES, UNSENT_SINCE};
 use crate::relationship::Relationship;
 use crate::request::HaRequest;
 use crate::state::HaState;
@@ -126,6 +126,7 @@ impl Relationship {
             "unsent-update-count": self.unsent_updates,
             UNSENT_SINCE: self.started.wall_us,
             TAKES_BULK_UPDATES: true,
+            NOTES_CHANGES: true,
         });
         if self.config.synchronizes_leases && !self.has_compared_leases {
             arguments[MAY_HAVE_MORE] = json!(true);
@@ -220,7 +221,7 @@ impl Relationship {
         }
         if self.state == HaState::PartnerDown {
             // Leases that are granted before the next heartbeat would be unknown to the partner.
-            self.is_held_for_partner = true;
+            (self.is_held_for_partner, self.held_since_ns) = (true, now.mono_ns);
         }
         self.note_command_of_partner(now);
         Ok(HaAnswer::success("Server successfully notified about the synchronization completion."))

@@ -7,6 +7,11 @@ use crate::state::HaState;
 
 /// First number by which a server that synchronizes disables its partner's service (`origin-id`).
 const PARTNER_ORIGIN: usize = 2000;
+/// Argument of the first page of a copy: the partner notes from then on which leases change. Its
+/// answer has [`CHANGES_OF`].
+pub const NOTE_CHANGES: &str = "note-changes";
+/// Number of a copy, in the arguments of pages of changes and in the answer that begins it.
+pub const CHANGES_OF: &str = "changes-of";
 
 /// Command to the partner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +21,8 @@ pub enum PartnerCommand {
     /// `dhcp-disable`: the partner does not answer clients while its leases are copied, for this
     /// period in seconds at most; `None` for that of the configuration.
     Disable(Option<u64>),
-    /// `lease4-get-page` or `lease6-get-page`: the leases after this address, or the first ones.
-    Page(Option<String>),
+    /// `lease4-get-page` or `lease6-get-page`: a part of the partner's leases.
+    Page(PageRequest),
     /// Updates of the leases that a copy has found the partner to lack. The driver has them, and
     /// sends them as it sends [`Self::DelayedUpdates`].
     ReturnedLeases,
@@ -39,6 +44,50 @@ pub enum PartnerCommand {
     },
 }
 
+/// Part of the partner's leases that a copy asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PageRequest {
+    /// Leases in ascending order of their addresses.
+    All {
+        /// Address after which the page begins; `None` for the first page.
+        after: Option<String>,
+        /// True if the partner is to note from now on which leases change.
+        notes_changes: bool,
+    },
+    /// Leases that have changed since the copy began, or since the round before.
+    Changes {
+        /// Number by which the partner knows the copy.
+        copy: u64,
+        /// Position of the first address in the round; 0 begins a round.
+        from: u64,
+        /// True if no further round follows.
+        is_last_round: bool,
+    },
+}
+
+impl PageRequest {
+    /// Returns the arguments of the command, for pages of at most `limit` addresses.
+    fn arguments(&self, limit: u32) -> Value {
+        let mut arguments = json!({ "from": "start", "limit": limit, "origin": "ha-partner" });
+        match self {
+            Self::All { after, notes_changes } => {
+                if let Some(after) = after {
+                    arguments["from"] = json!(after);
+                }
+                if *notes_changes {
+                    arguments[NOTE_CHANGES] = json!(true);
+                }
+            }
+            Self::Changes { copy, from, is_last_round } => {
+                arguments[CHANGES_OF] = json!(copy);
+                arguments["changes-from"] = json!(from);
+                arguments["is-last-round"] = json!(is_last_round);
+            }
+        }
+        arguments
+    }
+}
+
 impl PartnerCommand {
     /// Returns the body of the command for the daemon `service` (`dhcp4`, `dhcp6`); null for
     /// updates of leases.
@@ -54,12 +103,9 @@ impl PartnerCommand {
                                         "origin-id": origin });
                 ("dhcp-disable".to_owned(), arguments)
             }
-            Self::Page(after) => {
-                let from = after.as_deref().unwrap_or("start");
+            Self::Page(page) => {
                 let family = service.trim_start_matches("dhcp");
-                let arguments = json!({ "from": from, "limit": config.limits.page_leases,
-                                        "origin": "ha-partner" });
-                (format!("lease{family}-get-page"), arguments)
+                (format!("lease{family}-get-page"), page.arguments(config.limits.page_leases))
             }
             Self::SyncComplete => {
                 let arguments = json!({ "origin": origin, "origin-id": origin,

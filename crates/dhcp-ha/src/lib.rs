@@ -11,6 +11,7 @@
 mod administration;
 mod clock;
 mod command;
+mod copy_pages;
 mod decide;
 mod metrics;
 mod partner;
@@ -26,7 +27,8 @@ mod unacked;
 mod update;
 
 pub use administration::{HaAnswer, HaExecution, MAINTENANCE_NOT_ALLOWED};
-pub use command::{CommandResult, PartnerCommand};
+pub use command::{CHANGES_OF, CommandResult, NOTE_CHANGES, PageRequest, PartnerCommand};
+pub use copy_pages::{PageRange, PartnerPage};
 pub use metrics::HaMetrics;
 pub use partner::{PartnerView, UnsentCount};
 pub use relationship::{Relationship, StateChange};

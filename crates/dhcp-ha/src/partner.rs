@@ -17,6 +17,9 @@ pub(crate) const MAY_HAVE_MORE: &str = "may-have-more";
 /// Member of a heartbeat's answer: true if the server takes the updates of several DHCPv4 leases in
 /// one command. Kea ignores it.
 pub(crate) const TAKES_BULK_UPDATES: &str = "takes-bulk-updates";
+/// Member of a heartbeat's answer: true if the server notes which leases change while its partner
+/// copies them. Kea ignores it.
+pub(crate) const NOTES_CHANGES: &str = "notes-changes";
 
 /// Number of updates that a server could not send to its partner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +61,9 @@ pub struct PartnerView {
     /// True if the partner takes the updates of several DHCPv4 leases in one command. Only Godwit's
     /// heartbeats say so.
     pub takes_bulk_updates: bool,
+    /// True if the partner notes which leases change while this server copies them, so that it need
+    /// not be silent meanwhile. Only Godwit's heartbeats say so.
+    pub notes_changes: bool,
     /// True from the first attempt to reach the partner on.
     pub is_tried: bool,
     /// True if the partner's own heartbeats lack `server-name`, as those of Kea 2.2 do.
@@ -103,6 +109,7 @@ impl PartnerView {
         self.may_heal = is_set("may-heal");
         self.may_have_more = is_set(MAY_HAVE_MORE);
         self.takes_bulk_updates = is_set(TAKES_BULK_UPDATES);
+        self.notes_changes = is_set(NOTES_CHANGES);
         self.unsent = unsent;
         if let Some(copied) = &mut self.copied
             && copied.since_us == since_us
@@ -123,6 +130,11 @@ impl PartnerView {
         // A partner of another make does not say which of its leases from before its start this
         // server lacks.
         self.unsent.since_us.is_none() || self.may_have_more || self.unsent.updates > 0
+    }
+
+    /// Returns true if the partner may serve clients while this server copies its leases.
+    pub(crate) fn serves_during_copy(&self) -> bool {
+        self.notes_changes && self.state.is_some_and(HaState::serves)
     }
 
     /// Records that the partner could not be reached.

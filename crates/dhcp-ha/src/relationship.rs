@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, VecDeque};
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 use dhcp_config::{HaPeer, HaRelationship};
-use serde_json::Value;
 
 use crate::administration::HaAnswer;
 use crate::command::{CommandResult, PartnerCommand};
+use crate::copy_pages::PartnerPage;
 use crate::partner::PartnerView;
 use crate::pause::Pauses;
 use crate::recovery::DelayedUpdateCount;
@@ -20,6 +20,11 @@ use crate::unacked::{PartnerQuery, UnackedClients};
 
 /// Interval at which conditions that depend on time are looked at, in nanoseconds.
 const LOOK_NS: u64 = 200 * NS_PER_MS;
+/// Maximum time for which a server waits after the partner's notice that it has all leases until
+/// the partner's state is another one, in nanoseconds.
+const HELD_MAX_NS: u64 = NS_PER_S;
+/// Interval at which it asks for that state meanwhile, in nanoseconds.
+const HELD_LOOK_NS: u64 = 20 * NS_PER_MS;
 /// Time for which a client with a refused update counts as refused, in nanoseconds: 24 hours.
 const REJECTED_NS: u64 = 86_400 * NS_PER_S;
 /// Maximum number of changes of state that wait to be taken.
@@ -61,9 +66,11 @@ pub struct Relationship {
     /// True until the next heartbeat has an answer: the server has a sign of life of the partner,
     /// but does not know its state.
     pub(crate) must_ask_partner: bool,
-    /// True from the partner's notice that it has all leases until the next heartbeat: no lease may
-    /// be granted meanwhile that the partner would miss.
+    /// True from the partner's notice that it has all leases until a heartbeat shows that it is
+    /// ready: no lease may be granted meanwhile that the partner would miss.
     pub(crate) is_held_for_partner: bool,
+    /// Monotonic time of that notice, in nanoseconds.
+    pub(crate) held_since_ns: u64,
     /// Number of updates that were not sent because of the state.
     pub(crate) unsent_updates: u64,
     /// True once the server has copied the partner's leases, and so has learned which of its own
@@ -116,6 +123,7 @@ impl Relationship {
             abandoned: None,
             must_ask_partner: has_partner,
             is_held_for_partner: false,
+            held_since_ns: 0,
             unsent_updates: 0,
             has_compared_leases: false,
             delayed: DelayedUpdateCount::default(),
@@ -199,49 +207,52 @@ impl Relationship {
     }
 
     /// Takes the answer to the command that [`Self::poll`] returned last, or the reason why there
-    /// is none. Returns leases of the partner, which are to be stored before the next call of
-    /// `poll`.
-    pub fn receive(&mut self, now: Now, answer: Result<CommandResult, String>) -> Vec<Value> {
-        match self.awaited.take() {
-            None => Vec::new(),
-            Some(PartnerCommand::Heartbeat) => {
+    /// is none. Returns a page of the partner's leases, which is to be stored before the next call
+    /// of `poll`.
+    pub fn receive(
+        &mut self,
+        now: Now,
+        answer: Result<CommandResult, String>,
+    ) -> Option<PartnerPage> {
+        match self.awaited.take()? {
+            PartnerCommand::Heartbeat => {
                 // A copy may have begun while an earlier heartbeat was under way.
                 match self.synchronization.as_mut().filter(|copy| copy.is_counting()) {
                     Some(copy) => copy.receive_count(self.partner.record_heartbeat(now, answer)),
                     None => self.receive_heartbeat(now, answer),
                 }
-                Vec::new()
             }
-            Some(PartnerCommand::ReturnedLeases) => {
+            PartnerCommand::ReturnedLeases => {
                 if let Some(copy) = &mut self.synchronization {
                     copy.receive_return(answer);
                 }
-                Vec::new()
             }
-            Some(PartnerCommand::Enable) if self.abandoned.take().is_some() => Vec::new(),
-            Some(PartnerCommand::NotifyMaintenance { .. }) => {
-                self.receive_notice(now, answer);
-                Vec::new()
-            }
-            Some(PartnerCommand::DelayedUpdates) => {
-                self.receive_delayed(now, answer);
-                Vec::new()
-            }
-            Some(PartnerCommand::Reset) => {
-                self.receive_reset(now, answer);
-                Vec::new()
-            }
-            Some(_) => self.receive_step(now, answer),
+            PartnerCommand::Enable if self.abandoned.take().is_some() => {}
+            PartnerCommand::Disable(_) | PartnerCommand::Page(_) | PartnerCommand::SyncComplete
+                // The answer is to a command of the copy that a change of state has ended.
+                if self.abandoned.is_some() => {}
+            PartnerCommand::NotifyMaintenance { .. } => self.receive_notice(now, answer),
+            PartnerCommand::DelayedUpdates => self.receive_delayed(now, answer),
+            PartnerCommand::Reset => self.receive_reset(now, answer),
+            _ => return self.receive_step(now, answer),
         }
+        None
     }
 
     fn receive_heartbeat(&mut self, now: Now, answer: Result<CommandResult, String>) {
         let heartbeat_ns = u64::from(self.config.limits.heartbeat_ms) * NS_PER_MS;
         self.heartbeat_due_ns = now.mono_ns + heartbeat_ns;
         self.must_ask_partner = false;
-        self.is_held_for_partner = false;
+        let was_held = core::mem::take(&mut self.is_held_for_partner);
         match self.partner.record_heartbeat(now, answer) {
             Ok(()) => {
+                let is_early = now.mono_ns < self.held_since_ns + HELD_MAX_NS
+                    && self.partner.state == Some(HaState::Syncing);
+                if was_held && is_early {
+                    // It has not had the answer to its notice yet.
+                    self.is_held_for_partner = true;
+                    self.heartbeat_due_ns = now.mono_ns + HELD_LOOK_NS;
+                }
                 self.unacked.clear();
                 let is_terminated = self.partner.state == Some(HaState::Terminated);
                 let since_ns = self.terminated_since_ns.unwrap_or(now.mono_ns);
@@ -258,18 +269,22 @@ impl Relationship {
         let is_terminated = self.partner.state == Some(HaState::Terminated);
         let is_due = self.state == HaState::Syncing && !self.is_paused();
         if is_due && self.synchronization.is_none() && !is_terminated {
-            self.synchronization = Some(Synchronization::default());
+            self.synchronization = Some(Synchronization::new(self.partner.serves_during_copy()));
         }
     }
 
     /// Takes the answer to a step of the synchronization.
-    fn receive_step(&mut self, now: Now, answer: Result<CommandResult, String>) -> Vec<Value> {
+    fn receive_step(
+        &mut self,
+        now: Now,
+        answer: Result<CommandResult, String>,
+    ) -> Option<PartnerPage> {
         let is_compared = self.compares_leases();
-        let Some(synchronization) = &mut self.synchronization else { return Vec::new() };
+        let synchronization = self.synchronization.as_mut()?;
         let page_leases = self.config.limits.page_leases as usize;
         let is_requested = synchronization.is_requested;
         let is_of_partner = synchronization.source.is_none();
-        let (leases, outcome) = synchronization.receive(answer, page_leases);
+        let (page, outcome) = synchronization.receive(answer, page_leases);
         match outcome {
             SyncOutcome::Continues => {}
             SyncOutcome::Complete(count) => {
@@ -301,7 +316,7 @@ impl Relationship {
                 }
             }
         }
-        leases
+        page
     }
 
     /// Changes the state, for a reason.
@@ -337,7 +352,8 @@ impl Relationship {
             self.abandoned = Some(copy);
         }
         let copies = state == HaState::Syncing && !self.is_paused();
-        self.synchronization = copies.then(Synchronization::default);
+        let serves = self.partner.serves_during_copy();
+        self.synchronization = copies.then(|| Synchronization::new(serves));
         if state == HaState::Syncing || state == HaState::Waiting {
             self.rejected.clear();
         }

@@ -129,7 +129,8 @@ impl Relationship {
         let notice = |is_cancel, state| PartnerCommand::NotifyMaintenance { is_cancel, state };
         match self.request? {
             HaRequest::Synchronize { source, period_s } => {
-                let mut synchronization = Synchronization::requested(period_s, source);
+                let serves = self.partner.serves_during_copy();
+                let mut synchronization = Synchronization::requested(period_s, source, serves);
                 let command = synchronization.begin();
                 self.synchronization = Some(synchronization);
                 Some(command)

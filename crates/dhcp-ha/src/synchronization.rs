@@ -1,9 +1,11 @@
 //! Copy of the partner's leases, page by page, as a sequence of commands. The partner does not
-//! answer clients meanwhile; each page renews the period for which it is silent.
-
-use serde_json::Value;
+//! answer clients for a part of the time, which depends on its make ([`copy_pages`]); each page
+//! renews the period for which it is silent.
+//!
+//! [`copy_pages`]: crate::copy_pages
 
 use crate::command::{CommandResult, PartnerCommand};
+use crate::copy_pages::{CopyPages, PartnerPage};
 use crate::relationship::Relationship;
 
 /// Maximum number of leases that a partner that lacks them gets at the end of a copy. If it lacks
@@ -11,8 +13,6 @@ use crate::relationship::Relationship;
 pub const RETURNED_MAX: u64 = 10_000;
 /// Result code of a partner that does not know a command.
 const UNKNOWN_COMMAND: i64 = 2;
-/// Result code of a page without leases.
-const EMPTY: i64 = 3;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum SyncStep {
@@ -42,8 +42,7 @@ pub(crate) enum SyncOutcome {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Synchronization {
     step: SyncStep,
-    /// Address of the last lease that was received.
-    last_address: Option<String>,
+    pages: CopyPages,
     leases: u64,
     failure: Option<String>,
     /// True once the partner has reported its number of updates, and for another source.
@@ -56,18 +55,24 @@ pub(crate) struct Synchronization {
     has_begun: bool,
     /// Period of the silence of the partner, in seconds; `None` for that of the configuration.
     period_s: Option<u64>,
-    /// True once the last page has been received.
-    has_all_pages: bool,
     /// Number of own leases that the partner is to get, since it lacks them.
     leases_to_return: u64,
 }
 
 impl Synchronization {
-    /// Creates a copy that an administrator demands, of the leases of `source` as in the field.
-    pub(crate) fn requested(period_s: Option<u64>, source: Option<usize>) -> Self {
-        // Only the partner counts what this server lacks.
+    /// Creates a copy from the partner, which serves clients during the first part if `serves`.
+    pub(crate) fn new(serves: bool) -> Self {
+        let step = if serves { SyncStep::Page } else { SyncStep::Disable };
+        Self { step, pages: CopyPages::new(serves), ..Self::default() }
+    }
+
+    /// Creates a copy that an administrator demands, of the leases of `source` as in the field. If
+    /// that is the partner, it serves clients during the first part if `serves`.
+    pub(crate) fn requested(period_s: Option<u64>, source: Option<usize>, serves: bool) -> Self {
+        // Only the partner counts what this server lacks, and says that it may serve meanwhile.
         let is_counted = source.is_some();
-        Self { is_requested: true, period_s, source, is_counted, ..Self::default() }
+        let copy = Self::new(serves && source.is_none());
+        Self { is_requested: true, period_s, source, is_counted, ..copy }
     }
 
     /// Returns the command of the present step, which is sent now.
@@ -86,7 +91,7 @@ impl Synchronization {
         match self.step {
             SyncStep::Disable => PartnerCommand::Disable(self.period_s),
             SyncStep::Count => PartnerCommand::Heartbeat,
-            SyncStep::Page => PartnerCommand::Page(self.last_address.clone()),
+            SyncStep::Page => PartnerCommand::Page(self.pages.next()),
             SyncStep::Notify if self.leases_to_return > 0 => PartnerCommand::ReturnedLeases,
             SyncStep::Notify => PartnerCommand::SyncComplete,
             SyncStep::Enable => PartnerCommand::Enable,
@@ -98,18 +103,18 @@ impl Synchronization {
         self.leases
     }
 
-    /// Takes the answer to the present step's command. Returns leases to store.
+    /// Takes the answer to the present step's command. Returns a page to store, if it is one.
     pub(crate) fn receive(
         &mut self,
         answer: Result<CommandResult, String>,
         page_leases: usize,
-    ) -> (Vec<Value>, SyncOutcome) {
+    ) -> (Option<PartnerPage>, SyncOutcome) {
         match self.step {
             SyncStep::Disable => match answer.and_then(|answer| answer.with_code(&[0])) {
-                Ok(_) if self.has_all_pages => self.step = SyncStep::Notify,
+                Ok(_) if self.pages.has_all() => self.step = SyncStep::Notify,
                 Ok(_) if self.is_counted => self.step = SyncStep::Page,
                 Ok(_) => self.step = SyncStep::Count,
-                Err(reason) => return (Vec::new(), SyncOutcome::Failed(reason)),
+                Err(reason) => return (None, SyncOutcome::Failed(reason)),
             },
             // The relationship reads this answer.
             SyncStep::Count => {}
@@ -119,7 +124,7 @@ impl Synchronization {
             SyncStep::Notify => match answer {
                 Ok(answer) if answer.code == UNKNOWN_COMMAND => self.step = SyncStep::Enable,
                 other => match other.and_then(|answer| answer.with_code(&[0])) {
-                    Ok(_) => return (Vec::new(), SyncOutcome::Complete(self.leases)),
+                    Ok(_) => return (None, SyncOutcome::Complete(self.leases)),
                     Err(reason) => self.fail(reason),
                 },
             },
@@ -128,10 +133,10 @@ impl Synchronization {
                     (Some(reason), _) | (None, Err(reason)) => SyncOutcome::Failed(reason),
                     (None, Ok(_)) => SyncOutcome::Complete(self.leases),
                 };
-                return (Vec::new(), outcome);
+                return (None, outcome);
             }
         }
-        (Vec::new(), SyncOutcome::Continues)
+        (None, SyncOutcome::Continues)
     }
 
     /// Returns true if the next answer is that of the heartbeat with the number of updates.
@@ -143,7 +148,7 @@ impl Synchronization {
     /// ends.
     pub(crate) fn record_leases_to_return(&mut self, leases: u64) {
         self.leases_to_return = leases;
-        if self.has_all_pages && leases > 0 && self.failure.is_none() {
+        if self.pages.has_all() && leases > 0 && self.failure.is_none() {
             // The partner's silence is renewed before they are sent.
             self.step = SyncStep::Disable;
         }
@@ -177,35 +182,26 @@ impl Synchronization {
         &mut self,
         answer: Result<CommandResult, String>,
         page_leases: usize,
-    ) -> Vec<Value> {
-        let page =
-            answer.and_then(|answer| answer.with_code(&[0, EMPTY])).and_then(|mut answer| {
-                match answer.arguments.remove("leases") {
-                    Some(Value::Array(leases)) => Ok(leases),
-                    None if answer.code == EMPTY => Ok(Vec::new()),
-                    _ => Err("the page has no list `leases`".to_owned()),
-                }
-            });
-        let leases = match page {
-            Ok(leases) => leases,
+    ) -> Option<PartnerPage> {
+        let page = match answer.and_then(|answer| self.pages.receive(answer, page_leases)) {
+            Ok(page) => page,
             Err(reason) => {
                 self.fail(reason);
-                return Vec::new();
+                return None;
             }
         };
-        let address = leases.last().and_then(|lease| lease.get("ip-address"));
-        let address = address.and_then(Value::as_str).map(str::to_owned);
-        if leases.len() < page_leases {
-            self.has_all_pages = true;
-            self.step = SyncStep::Notify;
-        } else if address.is_none() || address == self.last_address {
-            self.fail("the page does not end with a further address".to_owned());
-        } else {
-            self.last_address = address;
-            self.step = SyncStep::Disable;
+        if page.is_none() {
+            // The partner may be another process than the one that has counted.
+            self.is_counted = self.source.is_some();
+            self.leases = 0;
         }
-        self.leases += leases.len() as u64;
-        leases
+        self.step = match &self.pages {
+            pages if pages.has_all() => SyncStep::Notify,
+            pages if pages.needs_silence() => SyncStep::Disable,
+            _ => SyncStep::Page,
+        };
+        self.leases += page.as_ref().map_or(0, |page| page.leases.len() as u64);
+        page
     }
 }
 

@@ -4,7 +4,7 @@ use dhcp_config::HaMode;
 use dhcp_ha::{CommandResult, HaExecution, HaState, PartnerCommand, Relationship};
 use serde_json::{Value, json};
 
-use crate::states::{NOW, at, executed};
+use crate::states::{FIRST_PAGE, NOW, at, executed};
 use crate::world::{BACKUP, config};
 
 fn success(arguments: &Value) -> Result<CommandResult, String> {
@@ -77,7 +77,7 @@ fn a_backup_server_copies_the_leases_of_the_server_that_the_command_names() {
         let empty = json!({ "leases": [] });
         for command in [
             PartnerCommand::Disable(None),
-            PartnerCommand::Page(None),
+            PartnerCommand::Page(FIRST_PAGE),
             PartnerCommand::SyncComplete,
         ] {
             assert_eq!(backup.poll(NOW), Some(command));

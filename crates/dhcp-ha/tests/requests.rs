@@ -4,7 +4,7 @@ use dhcp_config::{HaMode, HaPause};
 use dhcp_ha::{CommandResult, HaAnswer, HaExecution, HaState, PartnerCommand, Relationship};
 use serde_json::{Value, json};
 
-use crate::states::{DATE, NOW, at, executed, heartbeat, make_normal};
+use crate::states::{DATE, FIRST_PAGE, NOW, at, executed, heartbeat, make_normal};
 use crate::world::config;
 
 /// Returns a server in normal operation in load balancing.
@@ -123,7 +123,7 @@ fn a_copy_that_an_administrator_demands_changes_no_state() {
     one.receive(at(20), result(0, "", &Value::Null));
     assert_eq!(one.poll(at(20)), Some(PartnerCommand::Heartbeat));
     one.receive(at(30), heartbeat("load-balancing", DATE));
-    assert_eq!(one.poll(at(30)), Some(PartnerCommand::Page(None)));
+    assert_eq!(one.poll(at(30)), Some(PartnerCommand::Page(FIRST_PAGE)));
     one.receive(at(40), result(3, "", &json!({ "leases": [] })));
     assert_eq!(one.poll(at(40)), Some(PartnerCommand::SyncComplete));
     one.receive(at(50), result(0, "", &Value::Null));

@@ -4,14 +4,17 @@ use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
 use dhcp_config::HaMode;
 use dhcp_ha::{
-    CommandResult, HaAnswer, HaExecution, HaState, MAINTENANCE_NOT_ALLOWED, PartnerCommand,
-    PartnerQuery,
+    CommandResult, HaAnswer, HaExecution, HaState, MAINTENANCE_NOT_ALLOWED, PageRequest,
+    PartnerCommand, PartnerQuery,
 };
 use serde_json::json;
 
 use crate::world::config;
 
 pub(crate) const NOW: Now = Now { mono_ns: 10 * NS_PER_S, wall_us: 1_795_703_492_000_000 };
+
+/// First page of a copy from a silent partner.
+pub(crate) const FIRST_PAGE: PageRequest = PageRequest::All { after: None, notes_changes: false };
 
 pub(crate) fn at(ms: u64) -> Now {
     NOW.after_ns(ms * NS_PER_MS)

@@ -54,6 +54,8 @@ pub(crate) struct PairWorld {
     delayed_updates: u32,
     /// Number of leases at most that a server sends to a partner that lacks them.
     returned_max: usize,
+    /// Acknowledgements by a server whose leases are copied at the time.
+    pub(crate) acknowledged_in_copies: u64,
 }
 
 /// Returns the configuration of server number `own`.
@@ -126,7 +128,11 @@ impl PairWorld {
             acknowledgements: 0,
             delayed_updates: 0,
             returned_max: [0, 3, 1_000][seed as usize % 3],
+            acknowledged_in_copies: 0,
         };
+        for server in &mut world.servers {
+            server.changes_max = [2, 1_000][seed as usize / 3 % 2];
+        }
         (0..servers_in(mode)).for_each(|server| world.start(server));
         world
     }
@@ -155,6 +161,26 @@ impl PairWorld {
         let relationship = self.servers[server].relationship.as_mut().expect("it runs");
         let outcome = relationship.execute(now, command, arguments);
         assert_eq!(outcome, Some(HaExecution::Deferred), "{command}");
+    }
+
+    /// Lets an administrator delete a lease at a server whose leases are copied at the time, if
+    /// nothing about the lease is under way. Returns it with its address.
+    pub(crate) fn delete_during_copy(&mut self, server: usize) -> Option<(u32, WorldLease)> {
+        let random = self.random.below(ADDRESSES.into()) as u32;
+        let one = &mut self.servers[server];
+        let is_waiting = |address: &u32| {
+            one.lanes.iter().any(|lane| {
+                let request = lane.request.iter().map(|request| request.content.address);
+                let updates = lane.updates.iter().map(|(update, _)| update.address);
+                request.chain(updates).any(|other| other == *address)
+            })
+        };
+        let mut leases = one.leases.range(random..).filter(|(address, _)| !is_waiting(address));
+        let deleted = leases.next().map(|(address, lease)| (*address, *lease));
+        let deleted = deleted.filter(|_| one.changes.is_noting)?;
+        one.set_lease(deleted.0, None);
+        self.acknowledged.remove(&deleted.0);
+        Some(deleted)
     }
 
     /// Ends a server at once. What it has not acknowledged, its clients do not have.
@@ -231,27 +257,20 @@ impl PairWorld {
             self.servers[server].command = Some(request);
             return;
         };
-        let is_page = answer.is_ok();
+        let is_done = answer.is_ok();
+        let returned_max = self.returned_max;
         let one = &mut self.servers[server];
         let Some(relationship) = &mut one.relationship else { return };
-        if is_page && request.content == PartnerCommand::DelayedUpdates {
+        if is_done && request.content == PartnerCommand::DelayedUpdates {
             one.delayed.clear();
             relationship.record_delayed_updates(0, 0);
         }
-        if is_page && request.content == PartnerCommand::ReturnedLeases {
+        if is_done && request.content == PartnerCommand::ReturnedLeases {
             one.returned.clear();
             relationship.record_leases_to_return(0);
         }
-        let leases = relationship.receive(now, answer);
-        let PartnerCommand::Page(after) = request.content else { return };
-        let is_of_partner =
-            relationship.config().partner().is_some_and(|peer| number_of(&peer.name) == target);
-        if is_page {
-            let missing = one.store_page(after.as_deref(), &leases, server == 0);
-            if is_of_partner {
-                let is_last = leases.len() < PAGE_LEASES;
-                one.keep_missing(after.as_deref(), missing, is_last, self.returned_max);
-            }
+        if let Some(page) = relationship.receive(now, answer) {
+            one.take_page(&page, server == 0, returned_max);
         }
     }
 
@@ -272,10 +291,7 @@ impl PairWorld {
                 one.disabled_until = 0;
                 (0, json!({}))
             }
-            PartnerCommand::Page(after) => {
-                let leases = one.page(after.as_deref());
-                (if leases.is_empty() { 3 } else { 0 }, json!({ "leases": leases }))
-            }
+            PartnerCommand::Page(page) => one.answer_page(page, step),
             PartnerCommand::DelayedUpdates => {
                 for (address, lease) in self.servers[sender].delayed.clone() {
                     self.servers[server].take_update(Update { address, lease }, now);
@@ -315,7 +331,7 @@ impl PairWorld {
             one.commits.extract_if(.., |commit| commit.due <= step).collect();
         for DelayedCommit { update, before, .. } in due {
             if one.leases.get(&update.address).copied() == before {
-                one.leases.insert(update.address, update.lease);
+                one.set_lease(update.address, Some(update.lease));
                 let from = step + self.random.below(LAG_STEPS);
                 one.lanes.iter_mut().for_each(|lane| lane.updates.push((update, from)));
             }
@@ -396,6 +412,7 @@ impl PairWorld {
             return;
         }
         self.acknowledgements += 1;
+        self.acknowledged_in_copies += u64::from(self.servers[server].changes.is_noting);
         let before = self.acknowledged.insert(address, lease.client);
         if before.is_some_and(|before| before != lease.client) {
             self.doubles.push(address);

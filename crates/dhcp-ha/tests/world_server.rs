@@ -7,6 +7,8 @@ use dhcp_config::{HaPeer, HaRelationship, HaRole};
 use dhcp_ha::{PartnerCommand, Relationship};
 use serde_json::{Value, json};
 
+use crate::world_changes::WorldChanges;
+
 /// Time limit of a request between the servers, in steps.
 const TIMEOUT_STEPS: u64 = 50;
 /// Maximum difference of the clocks of two servers, in seconds.
@@ -96,6 +98,10 @@ pub(crate) struct WorldServer {
     pub(crate) delayed: BTreeMap<u32, WorldLease>,
     /// Leases that a copy has found the partner to lack.
     pub(crate) returned: Vec<Update>,
+    /// Changes since another server began to copy the leases.
+    pub(crate) changes: WorldChanges,
+    /// Maximum number of changed addresses that the server notes.
+    pub(crate) changes_max: usize,
     /// Step until which another server has disabled the service.
     pub(crate) disabled_until: u64,
     /// Time by which the server's clock is ahead, in seconds.
@@ -117,7 +123,7 @@ pub(crate) fn to_json(address: u32, lease: WorldLease) -> Value {
     json!({ "ip-address": address.to_string(), "client": lease.client, "cltt": lease.cltt_s })
 }
 
-fn address_of(lease: &Value) -> u32 {
+pub(crate) fn address_of(lease: &Value) -> u32 {
     let text = lease["ip-address"].as_str().expect("the world is sound");
     text.parse().expect("the world is sound")
 }
@@ -139,7 +145,8 @@ impl WorldServer {
     /// Ends the server at once. It has its leases when it starts again unless it `loses_disk`.
     pub(crate) fn crash(&mut self, loses_disk: bool) {
         let leases = if loses_disk { BTreeMap::new() } else { core::mem::take(&mut self.leases) };
-        *self = Self { leases, clock_ahead_s: self.clock_ahead_s, ..Self::default() };
+        let (clock_ahead_s, changes_max) = (self.clock_ahead_s, self.changes_max);
+        *self = Self { leases, clock_ahead_s, changes_max, ..Self::default() };
     }
 
     /// Keeps `updates` until the partner answers.
@@ -173,55 +180,6 @@ impl WorldServer {
         leases.map(|(address, lease)| to_json(*address, *lease)).collect()
     }
 
-    /// Stores a page of another server, and returns the own leases that it lacks.
-    pub(crate) fn store_page(
-        &mut self,
-        after: Option<&str>,
-        page: &[Value],
-        is_primary: bool,
-    ) -> Vec<Update> {
-        let first = first_after(after);
-        let end = page.last().filter(|_| page.len() == PAGE_LEASES);
-        let end = end.map_or(u32::MAX, address_of);
-        let lacks = |(at, own): &(&u32, &WorldLease)| {
-            let Some(other) = page.iter().find(|one| address_of(one) == **at) else { return true };
-            let ranks = [
-                (own.cltt_s, is_primary),
-                (other["cltt"].as_u64().expect("the world is sound"), !is_primary),
-            ];
-            let is_other = other["client"] != own.client || other["cltt"] != own.cltt_s;
-            is_other && ranks[0] > ranks[1]
-        };
-        let lacking = self.leases.range(first..=end).filter(lacks);
-        let lacking = lacking.map(|(address, lease)| Update { address: *address, lease: *lease });
-        let lacking = lacking.collect();
-        page.iter().for_each(|lease| self.store_if_newer(lease, is_primary));
-        lacking
-    }
-
-    /// Keeps the leases that the partner lacks according to the page after `after`, and records
-    /// them after the last page: at most `limit` go to the partner, more make it copy.
-    pub(crate) fn keep_missing(
-        &mut self,
-        after: Option<&str>,
-        missing: Vec<Update>,
-        is_last: bool,
-        limit: usize,
-    ) {
-        if after.is_none() {
-            self.returned.clear();
-        }
-        self.returned.extend(missing);
-        let Some(relationship) = self.relationship.as_mut().filter(|_| is_last) else { return };
-        let leases = self.returned.len() as u64;
-        if self.returned.len() > limit {
-            relationship.count_unsent(leases);
-            self.returned.clear();
-        } else if !relationship.record_missing_leases(leases) {
-            self.returned.clear();
-        }
-    }
-
     /// Stores the lease of an update as the daemon does at `now`: a later one stays, unless its
     /// time is that of a wrong clock. Returns false if the later one is of another client.
     pub(crate) fn take_update(&mut self, Update { address, lease }: Update, now: Now) -> bool {
@@ -231,22 +189,9 @@ impl WorldServer {
                 own.client == lease.client
             }
             _ => {
-                self.leases.insert(address, lease);
+                self.set_lease(address, Some(lease));
                 true
             }
-        }
-    }
-
-    /// Stores a lease of another server as the daemon does: the newer one stays, else the
-    /// primary's.
-    fn store_if_newer(&mut self, lease: &Value, is_primary: bool) {
-        let number = |key: &str| lease[key].as_u64().expect("the world is sound");
-        let address = address_of(lease);
-        let lease = WorldLease { client: number("client") as u32, cltt_s: number("cltt") };
-        let rank = |cltt_s: u64, is_primary: bool| (cltt_s, is_primary);
-        let own = self.leases.get(&address).map(|own| rank(own.cltt_s, is_primary));
-        if own.is_none_or(|own| own < rank(lease.cltt_s, !is_primary)) {
-            self.leases.insert(address, lease);
         }
     }
 }

@@ -238,6 +238,49 @@ fn a_life_with_clocks_that_step(mut world: PairWorld) {
     assert!(world.doubles.is_empty(), "addresses of two clients: {:?}", world.doubles);
 }
 
+/// A server crashes, and starts again while its partner serves all clients: the partner goes on
+/// while its leases are copied, and an administrator deletes leases there. Both have the same
+/// leases then, no address has two clients, and what was deleted is gone. Returns the number of
+/// acknowledgements during the copies.
+fn a_life_with_copies_of_a_partner_that_serves(mut world: PairWorld) -> u64 {
+    let normal = world.normal_states();
+    world.servers.iter_mut().for_each(|server| server.changes_max = 1_000);
+    pass(&mut world, 400);
+    for _ in 0..4 {
+        let server = world.random.below(2) as usize;
+        let loses_disk = world.random.chance(1, 2);
+        world.crash(server, loses_disk);
+        let away = 200 + world.random.below(400);
+        pass(&mut world, away);
+        world.start(server);
+        let mut deleted = Vec::new();
+        let has_healed = (0..HEALING_STEPS).any(|_| {
+            world.pass();
+            if world.random.chance(1, 8) {
+                deleted.extend(world.delete_during_copy(1 - server));
+            }
+            world.states() == normal
+        });
+        assert!(has_healed, "{:?}", world.states());
+        // The client may have got the address again.
+        deleted.retain(|(address, lease)| world.acknowledged.get(address) != Some(&lease.client));
+        for (address, lease) in deleted {
+            for one in &world.servers[..2] {
+                assert_ne!(one.leases.get(&address), Some(&lease), "address {address}");
+            }
+        }
+    }
+    heal(&mut world);
+    assert!(world.doubles.is_empty(), "addresses of two clients: {:?}", world.doubles);
+    for (address, client) in &world.acknowledged {
+        for server in &world.servers[..2] {
+            let lease = server.leases.get(address);
+            assert_eq!(lease.map(|lease| lease.client), Some(*client), "address {address}");
+        }
+    }
+    world.acknowledged_in_copies
+}
+
 /// An administrator begins maintenances of either server, which is then shut down and started
 /// again, or goes on: the pair becomes normal again and its leases are the same.
 fn a_life_with_maintenance(mut world: PairWorld) {
@@ -261,6 +304,15 @@ fn a_life_with_maintenance(mut world: PairWorld) {
         assert_eq!(world.states(), [Some(normal); 2]);
     }
     heal(&mut world);
+}
+
+#[test]
+fn a_partner_serves_clients_while_its_leases_are_copied() {
+    let served = core::cell::Cell::new(0);
+    in_worlds("a_partner_serves_clients_while_its_leases_are_copied", &PAIRS, |world| {
+        served.set(served.get() + a_life_with_copies_of_a_partner_that_serves(world));
+    });
+    assert!(served.get() > 0);
 }
 
 #[test]

@@ -36,6 +36,7 @@ pub use identity::{ClientId, ClientKey, HardwareAddress, Identity};
 pub use lease::{INFINITE_LIFETIME_S, Lease, LeaseState, LeaseTerms, RowView};
 pub use pool::{Allocator, PoolSet, PoolSpec};
 pub use store::{MemoryStore, TableShard};
+pub use table::changed::{ChangedLeases, ChangesPage, ChangesRequest};
 pub use table::clock::{ClockStart, ClockStep};
 pub use table::commit_epochs::CommitEpochs;
 pub use table::cycle::ReclaimLimits;

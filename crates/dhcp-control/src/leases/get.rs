@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use dhcp_lease::{ClientKey, Lease, LeaseState};
+use dhcp_ha::{CHANGES_OF, NOTE_CHANGES};
+use dhcp_lease::{ChangesRequest, ClientKey, Lease, LeaseState};
 use serde_json::{Value, json};
 
 use super::change::ChangeSender;
@@ -104,6 +105,12 @@ pub(super) fn page<F: CommandFamily>(
         return Err(CommandAnswer::error("'limit' parameter must not be 0."));
     }
     let is_for_partner = matches!(ChangeSender::of(&fields), ChangeSender::Partner { .. });
+    if is_for_partner && fields.get(CHANGES_OF).is_some() {
+        return changes(&fields, backend, limit as usize);
+    }
+    let copy = (is_for_partner && fields.get(NOTE_CHANGES) == Some(&true.into()))
+        .then(|| backend.leases().begin_copy())
+        .flatten();
     let mut leases = if is_for_partner {
         backend.leases().page_for_partner(after, limit as usize)
     } else {
@@ -115,7 +122,38 @@ pub(super) fn page<F: CommandFamily>(
         released.for_each(|lease| lease.state = LeaseState::ExpiredReclaimed);
     }
     let mut answer = listed::<F>(&leases);
-    answer.arguments = Some(json!({ "count": leases.len() }));
+    let mut arguments = json!({ "count": leases.len() });
+    if let Some(copy) = copy {
+        arguments[CHANGES_OF] = json!(copy);
+    }
+    answer.arguments = Some(arguments);
+    Ok(answer)
+}
+
+/// Returns a page of at most `limit` leases that have changed during a copy by the partner.
+fn changes<F: CommandFamily>(
+    fields: &ArgumentFields<'_>,
+    backend: &mut dyn CommandBackend<Family = F>,
+    limit: usize,
+) -> Outcome {
+    let number = |name: &str| {
+        let number = fields.get(name).and_then(Value::as_u64);
+        number.ok_or_else(|| CommandAnswer::error(format!("'{name}' parameter must be a number")))
+    };
+    let (copy, from) = (number(CHANGES_OF)?, number("changes-from")?);
+    let from = usize::try_from(from).unwrap_or(usize::MAX);
+    let is_last_round = fields.get("is-last-round") == Some(&true.into());
+    let request = ChangesRequest { copy, from, limit, is_last_round };
+    let page = backend.leases().changed_leases(request).ok_or_else(|| {
+        CommandAnswer::error("this server does not know all changes since the copy began")
+    })?;
+    let ended: Vec<Value> = page.ended.iter().map(F::to_json).collect();
+    let mut answer = listed::<F>(&page.leases);
+    answer.arguments = Some(json!({
+        "changes-total": page.total,
+        "count": page.leases.len(),
+        "ended-leases": ended,
+    }));
     Ok(answer)
 }
 

@@ -9,11 +9,11 @@ use base::Now;
 use dhcp_config::{ConfigProblem, ExtendedInfoChecks, Hook, NoIncludes, parse_dhcp4, parse_dhcp6};
 use dhcp_control::statistics::{LeaseCounts, PoolCounts, ServerCounts, Statistics, SubnetCounts};
 use dhcp_control::{
-    ApplyFailure, CleanupStartResult, CommandBackend, CommandExecution, CommandFamily,
-    HostDatabases, InterfaceFacts, IpVersion, LeaseAdministration, PutFailure, Selected, Selector,
-    ServerVersion, ServiceState, Status, SubnetFacts, WrittenFile, execute,
+    ApplyFailure, ChangedLeasesPage, CleanupStartResult, CommandBackend, CommandExecution,
+    CommandFamily, HostDatabases, InterfaceFacts, IpVersion, LeaseAdministration, PutFailure,
+    Selected, Selector, ServerVersion, ServiceState, Status, SubnetFacts, WrittenFile, execute,
 };
-use dhcp_lease::{ClientKey, Lease, LeaseState, PutMode};
+use dhcp_lease::{ChangesRequest, ClientKey, Lease, LeaseState, PutMode};
 use host_databases::FakeHostDatabases;
 use serde_json::{Value, json};
 
@@ -47,6 +47,16 @@ impl<F: CommandFamily> LeaseAdministration<F> for FakeLeases<F> {
         let behind = |(ip, _): &(F::Ip, bool)| after.is_none_or(|after| *ip > after);
         let leases = self.leases.iter().filter(|(slot, _)| behind(slot));
         leases.map(|(_, lease)| lease.clone()).take(limit).collect()
+    }
+
+    fn begin_copy(&mut self) -> Option<u64> {
+        Some(7)
+    }
+
+    fn changed_leases(&mut self, request: ChangesRequest) -> Option<ChangedLeasesPage<F>> {
+        let leases: Vec<Lease<F>> = self.leases.values().skip(1).take(1).cloned().collect();
+        let is_known = request.copy == 7;
+        is_known.then(|| ChangedLeasesPage { ended: leases.clone(), leases, total: 4 })
     }
 
     fn client_leases(&self, key: ClientKey<'_>) -> Vec<Lease<F>> {

@@ -71,6 +71,8 @@ impl<F: TableFamily> LeaseTable<F> {
             };
         }
         clock.difference_us.store(MOVING, Ordering::Relaxed);
+        // Another server that copies the leases has times from before the step.
+        self.changed.invalidate();
         let by_s = (new_us - previous_us) / US_PER_S.cast_signed();
         // Clock readings differ by less than a second.
         let before_s = previous_wall_us / US_PER_S + 1;

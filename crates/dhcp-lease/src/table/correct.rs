@@ -63,7 +63,7 @@ impl<F: TableFamily> LeaseTable<F> {
             Correction::Read => None,
         };
         let shown = touched_id.and_then(|id| stripe.recorded_lease(id));
-        let before = refused.map_or(shown, |event| event.before.clone());
+        let before = refused.map_or_else(|| shown.clone(), |event| event.before.clone());
         let corrected_id = match (touched_id, lease) {
             (_, Some(lease)) => {
                 let id = stripe.make(slot_number, address);
@@ -87,6 +87,7 @@ impl<F: TableFamily> LeaseTable<F> {
             (touched_id, None) => touched_id,
         };
         if let Some(id) = corrected_id {
+            stripe.note_correction(id, shown.as_ref());
             stripe.record_correction(id, before);
         }
     }

@@ -259,7 +259,8 @@ impl<F: TableFamily> LeaseTable<F> {
     /// again, if there is such a lease and events are recorded. The event comes after those of the
     /// changes so far, so that the names are those of the last change.
     pub fn record_names_request(&self, address: F::Address) {
-        let Some(slot_number) = self.slot_number_of(address) else { return };
+        let slot_number = self.slot_number_of(address);
+        let Some(slot_number) = slot_number.filter(|_| self.is_recording_events()) else { return };
         let mut stripe = self.lock_of(slot_number);
         let id = stripe.find(slot_number);
         let Some(lease) = id.and_then(|id| stripe.recorded_lease(id)) else { return };
@@ -370,9 +371,10 @@ impl<F: TableFamily> Locked<'_, F> {
         oldest_epoch
     }
 
-    /// Returns the lease in slot `id` that operators see, if events are recorded.
+    /// Returns the lease in slot `id` that operators see, if events are recorded or another server
+    /// copies the leases.
     pub(super) fn recorded_lease(&self, id: u32) -> Option<Lease<F>> {
-        if !self.table.is_recording_events() {
+        if !self.table.is_recording_events() && !self.table.changed.is_noting() {
             return None;
         }
         let slot = self.slot(id);
@@ -381,7 +383,7 @@ impl<F: TableFamily> Locked<'_, F> {
     }
 
     /// Records that the lease of slot `id` was changed from `before` to its row in the state
-    /// `after`, `None` without a lease, if events are recorded.
+    /// `after`, `None` without a lease, if events are recorded or another server copies the leases.
     pub(super) fn record(
         &mut self,
         id: u32,
@@ -390,7 +392,17 @@ impl<F: TableFamily> Locked<'_, F> {
         after: Option<LeaseState>,
         cause: EventCause<'_>,
     ) {
-        if !self.table.is_recording_events() {
+        let (is_recording, changed) = (self.table.is_recording_events(), &self.table.changed);
+        let is_noting = changed.is_noting();
+        if !is_recording && !is_noting {
+            return;
+        }
+        if is_noting {
+            let slot = self.slot(id);
+            let after = after.map(|state| slot.row(state).to_lease());
+            changed.note(slot.address(), before.as_ref(), after.as_ref());
+        }
+        if !is_recording {
             return;
         }
         let Some(order) = self.table.events.admit() else { return };
@@ -409,6 +421,16 @@ impl<F: TableFamily> Locked<'_, F> {
             },
         });
         self.table.events.stripes_with_events.insert(self.number);
+    }
+
+    /// Notes for another server that copies the leases that the lease of slot `id`, which was
+    /// `before`, is that of a shared database now.
+    pub(super) fn note_correction(&self, id: u32, before: Option<&Lease<F>>) {
+        let changed = &self.table.changed;
+        if changed.is_noting() {
+            let after = self.recorded_lease(id);
+            changed.note(self.slot(id).address(), before, after.as_ref());
+        }
     }
 
     /// Records that the lease of slot `id`, which was `before` by the events so far, is that of a

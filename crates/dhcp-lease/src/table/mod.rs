@@ -9,6 +9,7 @@
 pub(crate) mod address_map;
 mod administer;
 mod apply;
+pub(crate) mod changed;
 pub(crate) mod clock;
 mod clock_steps;
 pub(crate) mod commit_epochs;
@@ -50,6 +51,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use address_map::{AddressMap, STRIPES};
 use base::Now;
+use changed::ChangedLeases;
 use clock::WallClock;
 use cycle::{Cycles, ReclaimLimits};
 use events::EventRecording;
@@ -103,6 +105,7 @@ pub struct LeaseTable<F: TableFamily> {
     wall_clock: WallClock,
     events: EventRecording,
     released: ReleasedLeases<F>,
+    changed: ChangedLeases<F>,
 }
 
 impl<F: TableFamily> LeaseTable<F> {
@@ -132,6 +135,7 @@ impl<F: TableFamily> LeaseTable<F> {
             wall_clock: WallClock::new(),
             events: EventRecording::default(),
             released: ReleasedLeases::default(),
+            changed: ChangedLeases::default(),
         }
     }
 

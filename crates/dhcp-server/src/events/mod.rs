@@ -37,7 +37,7 @@ use dhcp_lease::{EventRef, ExchangeDetail, LeaseStore, LeaseTable};
 use netio::{Clock, Waker};
 
 use crate::ServerError;
-use crate::ha::HaServices;
+use crate::ha::{HaServices, PARTNER_LISTENER};
 use crate::leases::ServerStore;
 use crate::service::{DaemonFamily, SubnetSummary};
 pub(crate) use legal_log::{LegalLogCounts, LegalLogFamily, LegalLogListener, LegalLogService};
@@ -299,6 +299,19 @@ impl<P: DaemonFamily> EventService<P> {
     /// Returns the signal by which shards report durable events.
     pub(crate) fn signal(&self) -> Arc<EventSignal> {
         Arc::clone(&self.state.signal)
+    }
+
+    /// Returns true if a change of a lease has not come to those that send updates to partners: it
+    /// is neither sent nor counted as unsent.
+    pub(crate) fn are_partners_behind(&self) -> bool {
+        let feed = self.state.feed();
+        let names = self.state.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut partners = names.iter().filter(|(name, _)| name.starts_with(PARTNER_LISTENER));
+        let is_behind = |id: ListenerId| {
+            feed.listener(id).is_some_and(|state| state.acknowledged < feed.last_number())
+        };
+        partners.clone().next().is_some()
+            && (self.state.table.waiting_events() > 0 || partners.any(|(_, id)| is_behind(*id)))
     }
 
     /// Interrupts the sequence of events for subscribers: a step of the clock has moved the times

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use dhcp_config::HaPeer;
-use dhcp_ha::{CommandResult, PartnerCommand};
+use dhcp_ha::{CommandResult, PageRange, PartnerCommand};
 use netio::Clock;
 
 use super::delayed::send_delayed;
 use super::returned::{ReturnedLeases, send_returned};
-use super::store::{PartnerLeaseStore, PartnerPage};
+use super::store::PartnerLeaseStore;
 use super::{LOGGER, PairState, request_to, to_partner_query};
 use crate::http_client::{CommandFailure, send_command_unless};
 use crate::service::DaemonFamily;
@@ -18,8 +18,8 @@ use crate::service::DaemonFamily;
 pub(super) fn maintain<P: DaemonFamily>(state: &PairState, mut store: PartnerLeaseStore<P>) {
     let mut last_cause = None;
     let mut returned = ReturnedLeases::default();
-    let page_leases = state.relationship().config().limits.page_leases as usize;
     while !state.is_ending() {
+        store.end_unused_copy();
         let now = Clock::now();
         let queries = state.filter.take_queries();
         let (next, due_ns) = state.with(|relationship| {
@@ -43,17 +43,13 @@ pub(super) fn maintain<P: DaemonFamily>(state: &PairState, mut store: PartnerLea
         if is_partner {
             log_reach(&server.url, &mut last_cause, answer.as_ref().err());
         }
-        let is_page = answer.as_ref().is_ok_and(|answer| matches!(answer.code, 0 | 3));
-        let leases = state.with(|relationship| relationship.receive(Clock::now(), answer));
-        if let PartnerCommand::Page(after) = command
-            && is_page
-        {
-            let page = PartnerPage { after, is_last: leases.len() < page_leases, leases };
-            if page.after.is_none() {
+        let page = state.with(|relationship| relationship.receive(Clock::now(), answer));
+        if let Some(page) = page {
+            if matches!(page.range, PageRange::After(None) | PageRange::AllAfter(None)) {
                 returned = ReturnedLeases::default();
             }
             store.store_page(&page, &state.subnets(), &mut returned);
-            if is_partner && page.is_last {
+            if is_partner && page.ends_copy {
                 state.with(|relationship| returned.record(relationship));
             }
         }

@@ -39,6 +39,7 @@ use serde_json::Value;
 use crate::http_client::{ClientTls, CommandRequest};
 use crate::service::SubnetSummary;
 use delayed::DelayedUpdates;
+pub(crate) use service::PARTNER_LISTENER;
 pub(crate) use services::HaServices;
 pub(crate) use store::PartnerLeaseStore;
 use subnets::RelationshipSubnets;

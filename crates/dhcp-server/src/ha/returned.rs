@@ -1,6 +1,8 @@
 //! Own leases that a copy of the partner's leases has found the partner to lack, such as those
 //! whose updates were on their way when this server ended, and their way to the partner.
 
+use std::collections::BTreeSet;
+
 use dhcp_config::HaPeer;
 use dhcp_ha::{CommandResult, RETURNED_MAX, Relationship, UpdateVerdict};
 use dhcp_lease::Lease;
@@ -32,6 +34,11 @@ impl ReturnedLeases {
             self.too_many = self.updates.len() as u64 + 1;
             self.updates = Vec::new();
         }
+    }
+
+    /// Removes the leases of the addresses whose bytes are in `addresses`.
+    pub(super) fn remove(&mut self, addresses: &BTreeSet<Vec<u8>>) {
+        self.updates.retain(|update| !addresses.contains(&update.octets));
     }
 
     /// Records after the last page of a copy that the partner lacks the leases.

@@ -17,6 +17,8 @@ use super::{PairState, PartnerLeaseStore, driver};
 use crate::ServerError;
 use crate::service::{DaemonFamily, SubnetSummary};
 
+/// Beginning of the names of the listeners that send updates to partners.
+pub(crate) const PARTNER_LISTENER: &str = "ha-partner";
 /// Names of the listeners that send updates to backup servers, in the order of the configuration.
 const BACKUP_NAMES: [&str; HA_BACKUPS_MAX] = [
     "ha-backup-1",
@@ -52,7 +54,7 @@ impl ThreadNames {
             // Listeners have names for as long as the server runs, and relationships, too.
             _ => &*String::leak(format!("{name}-{}", number + 1)),
         };
-        let (relationship, partner) = (name("ha").to_owned(), name("ha-partner"));
+        let (relationship, partner) = (name("ha").to_owned(), name(PARTNER_LISTENER));
         Self { relationship, partner, backups: BACKUP_NAMES.map(name).to_vec() }
     }
 }

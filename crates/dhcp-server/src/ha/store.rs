@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use dhcp_control::{CommandFamily, LeaseAdministration, PutFailure, SubnetFacts, lease_of_partner};
+use dhcp_ha::{PageRange, PartnerPage};
 use dhcp_lease::{Family, Lease, LeaseState, PutMode};
 use netio::Clock;
 use serde_json::Value;
@@ -18,16 +19,6 @@ use crate::supervisor::Administration;
 /// Number of own leases that are compared with the partner's at a time.
 const OWN_AT_ONCE: usize = 1_000;
 
-/// Page of the partner's leases.
-pub(super) struct PartnerPage {
-    /// Address of the last lease of the page before; `None` for the first page.
-    pub(super) after: Option<String>,
-    /// True if no further page follows.
-    pub(super) is_last: bool,
-    /// Leases as commands show them, ascending by address.
-    pub(super) leases: Vec<Value>,
-}
-
 /// Store for the leases of the partner.
 pub(crate) struct PartnerLeaseStore<P: DaemonFamily> {
     leases: Administration<P>,
@@ -40,9 +31,15 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
         Self { leases, is_primary }
     }
 
-    /// Stores the leases of a page that are newer than those of this server, and waits until they
-    /// are durable. A lease that cannot be stored is logged and left out, as in Kea. Adds the own
-    /// leases in the range of the page that the partner lacks to `returned`.
+    /// Drops the notes about changes during a copy by the partner if it no longer asks for them.
+    pub(super) fn end_unused_copy(&self) {
+        self.leases.end_unused_copy();
+    }
+
+    /// Stores the leases of a page that are newer than those of this server, after it has deleted
+    /// those that have ended at the partner, and waits until that is durable. A lease that cannot
+    /// be stored is logged and left out, as in Kea. Adds the own leases in the range of the page
+    /// that the partner lacks to `returned`.
     pub(super) fn store_page(
         &mut self,
         page: &PartnerPage,
@@ -50,27 +47,22 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
         returned: &mut ReturnedLeases,
     ) {
         let mut partners = BTreeMap::<P::Ip, Vec<Lease<P>>>::new();
-        let (mut stored, mut failed) = (0_usize, 0_usize);
-        for lease in &page.leases {
-            let id = lease["subnet-id"].as_u64().and_then(|id| u32::try_from(id).ok());
-            if id.is_some_and(|id| !subnets.copies(id)) {
-                continue;
-            }
-            let read =
-                lease_of_partner::<P>(lease, &subnet_of(&subnets.all), Clock::now().wall_s());
+        let mut leases = Vec::new();
+        for lease in page.leases.iter().filter(|lease| is_copied(lease, subnets)) {
+            let read = read_lease::<P>(lease, subnets);
             if let Some(ip) = lease["ip-address"].as_str().and_then(|text| text.parse().ok()) {
                 partners.entry(ip).or_default().extend(read.clone().ok());
             }
+            leases.push((lease, read));
+        }
+        let ended = self.delete_ended(page, &partners, subnets);
+        let (mut stored, mut failed) = (0_usize, 0_usize);
+        for (lease, read) in leases {
             match read.and_then(|read| self.store(&read)) {
                 Ok(is_newer) => stored += usize::from(is_newer),
                 Err(reason) => {
                     failed += 1;
-                    tracing::warn!(
-                        target: LOGGER,
-                        id = "HA_LEASE_SYNC_FAILED",
-                        "the partner's lease of {} is not stored: {reason}",
-                        lease["ip-address"].as_str().unwrap_or("no address")
-                    );
+                    log_failure(lease, "is not stored", &reason);
                 }
             }
         }
@@ -79,31 +71,116 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
                 target: LOGGER, id = "HA_LEASES_SYNC_FAILED", "leases of the partner: {reason}"
             );
         }
-        let missing = self.add_missing(page, &partners, subnets, returned);
+        let missing = match &page.range {
+            PageRange::Listed => self.compare_listed(&ended, &partners, subnets, returned),
+            PageRange::AllAfter(after) => {
+                self.add_missing(after.as_deref(), None, &partners, subnets, returned)
+            }
+            PageRange::After(after) => {
+                let last = page.leases.last().and_then(|lease| lease["ip-address"].as_str());
+                self.add_missing(after.as_deref(), last, &partners, subnets, returned)
+            }
+        };
         tracing::info!(
             target: LOGGER,
             id = "HA_LEASES_SYNC_LEASE_PAGE_RECEIVED",
-            "received {} leases of the partner: {stored} are newer, {failed} cannot be stored; the \
-             partner lacks {missing} of this server's",
-            page.leases.len()
+            "received {} leases of the partner: {stored} are newer, {failed} cannot be stored, {} \
+             have ended; the partner lacks {missing} of this server's",
+            page.leases.len(),
+            page.ended.len()
         );
     }
 
-    /// Adds those own leases in the range of `page` to `returned` that are not among `partners`,
-    /// the partner's leases of that range, or are newer than there, and returns their number. A
-    /// lease that has ended is among them if its client has released it and still has it at the
-    /// partner. No lease is known of an address with an empty list.
+    /// Deletes the leases of the page that have ended at the partner, unless this server has a
+    /// later transaction or another client, or stores one of `partners`, the leases of the page,
+    /// in the place of its own. Returns all of them that are copied.
+    fn delete_ended(
+        &mut self,
+        page: &PartnerPage,
+        partners: &BTreeMap<P::Ip, Vec<Lease<P>>>,
+        subnets: &RelationshipSubnets,
+    ) -> Vec<Lease<P>> {
+        let mut ended = Vec::new();
+        for lease in page.ended.iter().filter(|lease| is_copied(lease, subnets)) {
+            match read_lease::<P>(lease, subnets) {
+                Ok(read) => ended.push(read),
+                Err(reason) => log_failure(lease, "is not deleted", &reason),
+            }
+        }
+        for lease in &ended {
+            let ip = <P as CommandFamily>::ip(lease.address);
+            let own = self.leases.find(ip, lease.kind()).filter(|own| {
+                own.address == lease.address
+                    && own.client == lease.client
+                    && own.cltt_s <= lease.cltt_s
+            });
+            let Some(own) = own else { continue };
+            let mut same = partners.get(&ip).into_iter().flatten();
+            let other = same.find(|other| other.address == own.address);
+            if other.is_some_and(|other| !self.is_preferred(&own, other)) {
+                continue;
+            }
+            // Without a lifetime a lease is deleted, under the lock of its slot.
+            let deletion =
+                Lease { valid_lifetime_s: 0, state: LeaseState::Assigned, ..lease.clone() };
+            match self.leases.put(deletion, PutMode::UnlessLater) {
+                Ok(()) | Err(PutFailure::Later) => {}
+                Err(failure) => {
+                    log_failure(&P::to_json(lease), "is not deleted", &failure_text(failure));
+                }
+            }
+        }
+        ended
+    }
+
+    /// Compares the own leases of the addresses of `ended` and `partners` with `partners`, the
+    /// partner's leases, and replaces what `returned` has of these addresses. Returns the number
+    /// of leases that the partner lacks.
+    fn compare_listed(
+        &self,
+        ended: &[Lease<P>],
+        partners: &BTreeMap<P::Ip, Vec<Lease<P>>>,
+        subnets: &RelationshipSubnets,
+        returned: &mut ReturnedLeases,
+    ) -> u64 {
+        let of_partners = partners.values().flatten();
+        let listed: BTreeMap<P::Address, P::Kind> =
+            ended.iter().chain(of_partners).map(|lease| (lease.address, lease.kind())).collect();
+        let octets = |address: &P::Address| {
+            let (octets, len) = P::octets_of(*address);
+            octets[..len].to_vec()
+        };
+        returned.remove(&listed.keys().map(octets).collect());
+        let now_s = Clock::now().wall_s();
+        let mut missing = 0;
+        for (address, kind) in listed {
+            let ip = <P as CommandFamily>::ip(address);
+            let own = self.leases.find(ip, kind).filter(|own| own.address == address);
+            if let Some(own) = own
+                && self.is_missing(&own, partners.get(&ip), now_s)
+                && subnets.copies(own.subnet_id)
+            {
+                missing += 1;
+                returned.add(&own);
+            }
+        }
+        missing
+    }
+
+    /// Adds those own leases after the address `after` and up to `last` to `returned` that are not
+    /// among `partners`, the partner's leases of that range, or are newer than there, and returns
+    /// their number. Without `last` the range has no end.
     fn add_missing(
         &self,
-        page: &PartnerPage,
+        after: Option<&str>,
+        last: Option<&str>,
         partners: &BTreeMap<P::Ip, Vec<Lease<P>>>,
         subnets: &RelationshipSubnets,
         returned: &mut ReturnedLeases,
     ) -> u64 {
         let address = |text: &str| text.parse::<P::Ip>().ok();
-        let last = page.leases.last().and_then(|lease| lease["ip-address"].as_str());
-        let end = last.filter(|_| !page.is_last).and_then(address);
-        let mut after = page.after.as_deref().and_then(address);
+        let end = last.and_then(address);
+        let mut after = after.and_then(address);
         let now_s = Clock::now().wall_s();
         let mut missing = 0;
         loop {
@@ -115,24 +192,31 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
                 if end.is_some_and(|end| ip > end) {
                     return missing;
                 }
-                let others = partners.get(&ip);
-                let mut same = others.into_iter().flatten();
-                let is_missing = match same.find(|other| other.address == lease.address) {
-                    None if others.is_some_and(Vec::is_empty) => false,
-                    None => is_running(lease, now_s),
-                    Some(other) => {
-                        let is_of_interest = is_running(lease, now_s)
-                            || (lease.state == LeaseState::Released && is_running(other, now_s));
-                        is_of_interest && self.is_preferred(lease, other)
-                    }
-                };
-                if is_missing && subnets.copies(lease.subnet_id) {
+                if self.is_missing(lease, partners.get(&ip), now_s)
+                    && subnets.copies(lease.subnet_id)
+                {
                     missing += 1;
                     returned.add(lease);
                 }
             }
             if !is_full {
                 return missing;
+            }
+        }
+    }
+
+    /// Returns true if the partner, which has `others` of the address of `own`, lacks `own`. A
+    /// lease that has ended is lacking if its client has released it and still has it at the
+    /// partner. No lease is known of an address with an empty list.
+    fn is_missing(&self, own: &Lease<P>, others: Option<&Vec<Lease<P>>>, now_s: u64) -> bool {
+        let mut same = others.into_iter().flatten();
+        match same.find(|other| other.address == own.address) {
+            None if others.is_some_and(Vec::is_empty) => false,
+            None => is_running(own, now_s),
+            Some(other) => {
+                let is_of_interest = is_running(own, now_s)
+                    || (own.state == LeaseState::Released && is_running(other, now_s));
+                is_of_interest && self.is_preferred(own, other)
             }
         }
     }
@@ -162,13 +246,42 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
             Ok(()) => Ok(true),
             // An administrator may demand a copy while the server serves clients.
             Err(PutFailure::Later) => Ok(false),
-            Err(PutFailure::Busy) => Err("a client is changing the lease".to_owned()),
-            Err(PutFailure::Failed(why)) => Err(why),
-            Err(PutFailure::Exists | PutFailure::Missing) => {
-                Err("another change was faster".to_owned())
-            }
+            Err(failure) => Err(failure_text(failure)),
         }
     }
+}
+
+/// Returns true if `lease`, as commands show it, is of a subnet whose leases are copied.
+fn is_copied(lease: &Value, subnets: &RelationshipSubnets) -> bool {
+    let id = lease["subnet-id"].as_u64().and_then(|id| u32::try_from(id).ok());
+    id.is_none_or(|id| subnets.copies(id))
+}
+
+fn read_lease<P: DaemonFamily>(
+    lease: &Value,
+    subnets: &RelationshipSubnets,
+) -> Result<Lease<P>, String> {
+    lease_of_partner::<P>(lease, &subnet_of(&subnets.all), Clock::now().wall_s())
+}
+
+fn failure_text(failure: PutFailure) -> String {
+    match failure {
+        PutFailure::Busy => "a client is changing the lease".to_owned(),
+        PutFailure::Failed(why) => why,
+        PutFailure::Exists | PutFailure::Missing | PutFailure::Later => {
+            "another change was faster".to_owned()
+        }
+    }
+}
+
+/// Logs that `lease`, as commands show it, `is_not_used` for a reason.
+fn log_failure(lease: &Value, is_not_used: &str, reason: &str) {
+    tracing::warn!(
+        target: LOGGER,
+        id = "HA_LEASE_SYNC_FAILED",
+        "the partner's lease of {} {is_not_used}: {reason}",
+        lease["ip-address"].as_str().unwrap_or("no address")
+    );
 }
 
 /// Returns true if the client has the lease at the time `now_s`.

@@ -3,6 +3,7 @@
 //! Changes use a store handle of the supervisor and become durable like any change of a client's
 //! lease; the answer to a command waits until they are.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,8 +11,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dhcp_config::DhcpConfig;
-use dhcp_control::{LeaseAdministration, PutFailure};
-use dhcp_lease::{ClientKey, Lease, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt};
+use dhcp_control::{ChangedLeasesPage, LeaseAdministration, PutFailure};
+use dhcp_lease::{
+    ChangesRequest, ClientKey, Lease, LeaseStore, LeaseTable, PutMode, PutRefusal, Receipt,
+};
 use dhcp_store::database::KeyOctets;
 use dhcp_store::memfile::{Columns, RowFileFormat, rows_of_table};
 use netio::Clock;
@@ -42,6 +45,8 @@ pub(crate) struct Administration<P: DaemonFamily> {
     unsettled: Vec<(u64, KeyOctets)>,
     /// Path of the lease file; commands write leases to files next to it.
     file: PathBuf,
+    /// True if a partner may copy the leases.
+    has_partner: bool,
     /// Files that no control command may replace.
     pub(super) in_use: FilesInUse,
 }
@@ -60,6 +65,7 @@ impl<P: DaemonFamily> Administration<P> {
             store: leases.store(shards),
             unsettled: Vec::new(),
             file: lease_file::<P>(config),
+            has_partner: !config.global.high_availability.is_empty(),
             in_use: FilesInUse::default(),
         }
     }
@@ -74,6 +80,11 @@ impl<P: DaemonFamily> Administration<P> {
                 return;
             }
         }
+    }
+
+    /// Drops the notes about changes during a copy by the partner if it no longer asks for them.
+    pub(crate) fn end_unused_copy(&self) {
+        self.table.changed().end_unused(Clock::mono_ns());
     }
 
     /// Waits until every lease change of a command is as durable as the store promises.
@@ -170,6 +181,24 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
         let now_s = Clock::now().wall_s();
         add_released(&mut leases, self.table.released(), after, limit, now_s);
         leases
+    }
+
+    fn begin_copy(&mut self) -> Option<u64> {
+        if !self.has_partner {
+            return None;
+        }
+        // Random, so that another process of the server does not know it. JSON has 53 bits.
+        let copy = RandomState::new().build_hasher().finish() >> 11;
+        self.table.note_changes(copy, Clock::mono_ns());
+        Some(copy)
+    }
+
+    fn changed_leases(&mut self, request: ChangesRequest) -> Option<ChangedLeasesPage<P>> {
+        let page = self.table.changed().page(request, Clock::mono_ns())?;
+        let leases = page.addresses.iter().filter_map(|address| self.table.lease(*address));
+        let mut leases: Vec<Lease<P>> = leases.collect();
+        leases.sort_by_key(|lease| P::ip(lease.address));
+        Some(ChangedLeasesPage { leases, ended: page.ended, total: page.total })
     }
 
     fn has_released_later(&self, lease: &Lease<P>) -> bool {

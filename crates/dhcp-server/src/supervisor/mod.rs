@@ -457,12 +457,15 @@ impl<P: DaemonFamily> Supervisor<P> {
         }
     }
 
-    /// Waits until no shard changes a lease any more, or [`REST_NS`] have passed: a partner that
-    /// has disabled the service copies the leases next.
+    /// Waits until no shard changes a lease any more and the changes are sent to the partner or
+    /// counted as unsent, or [`REST_NS`] have passed: a partner that has disabled the service asks
+    /// for that number and copies the leases next.
     fn await_rest(&self) {
         wake(&self.parts.wakers);
         let end_ns = Clock::mono_ns() + REST_NS;
-        while !self.shared.service.is_resting() && Clock::mono_ns() < end_ns {
+        let is_changing =
+            || !self.shared.service.is_resting() || self.parts.events.are_partners_behind();
+        while is_changing() && Clock::mono_ns() < end_ns {
             std::thread::sleep(REST_LOOK);
         }
     }

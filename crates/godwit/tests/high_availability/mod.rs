@@ -11,9 +11,11 @@ mod copies;
 mod hot_standby;
 mod hub;
 mod kills;
+mod large_copies;
 mod load_balancing;
 mod partner_link;
 mod releases;
+mod serving_copies;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -83,6 +85,8 @@ struct PairSetup {
     client_port: u16,
     /// True if each pool has eight addresses or prefixes only.
     has_small_pools: bool,
+    /// True if the pools have room for millions of leases.
+    has_large_pools: bool,
     /// True if the servers reach each other by links that the test can cut.
     has_links: bool,
     /// True if the servers accept each other's commands at HTTP control sockets.
@@ -101,6 +105,7 @@ impl PairSetup {
             globals: "",
             client_port: 0,
             has_small_pools: false,
+            has_large_pools: false,
             has_links: false,
             uses_control_sockets: false,
             files: None,
@@ -217,7 +222,7 @@ fn configuration(setup: &PairSetup, own: usize, make: ServerMake, ports: &[u16])
 
 /// Returns the subnet of the clients; in load balancing classes divide its pools.
 fn subnet(setup: &PairSetup) -> Value {
-    let PairSetup { family, mode, has_small_pools, .. } = *setup;
+    let PairSetup { family, mode, has_small_pools, has_large_pools, .. } = *setup;
     let scopes = |pools: [Value; 2]| -> Vec<Value> {
         let classed = |(mut pool, number): (Value, usize)| {
             if mode == PairMode::LoadBalancing {
@@ -227,15 +232,24 @@ fn subnet(setup: &PairSetup) -> Value {
         };
         pools.into_iter().zip(1..).map(classed).collect()
     };
-    let [len4, len6, prefix_len] = if has_small_pools { [29, 125, 53] } else { [16, 112, 37] };
+    let [len4, len6, prefix_len] = match (has_small_pools, has_large_pools) {
+        (true, _) => [29, 125, 53],
+        (_, true) => [11, 80, 37],
+        _ => [16, 112, 37],
+    };
+    let (pools_4, pools_6) = if has_large_pools {
+        (["127.32.0.0", "127.64.0.0"], ["2001:db8:0:0:1::", "2001:db8:0:0:2::"])
+    } else {
+        (POOLS_4, POOLS_6)
+    };
     let prefix =
         |prefix: &str| json!({ "prefix": prefix, "prefix-len": prefix_len, "delegated-len": 56 });
     match family {
         ScenarioFamily::V4 => json!({ "id": 1, "subnet": "127.0.0.0/8",
-            "pools": scopes(POOLS_4.map(|pool| json!({ "pool": format!("{pool}/{len4}") }))) }),
+            "pools": scopes(pools_4.map(|pool| json!({ "pool": format!("{pool}/{len4}") }))) }),
         ScenarioFamily::V6 => json!({ "id": 1, "subnet": "2001:db8::/64",
             "relay": { "ip-addresses": [ "::1", LINK6.to_string() ] },
-            "pools": scopes(POOLS_6.map(|pool| json!({ "pool": format!("{pool}/{len6}") }))),
+            "pools": scopes(pools_6.map(|pool| json!({ "pool": format!("{pool}/{len6}") }))),
             "pd-pools": scopes(PREFIXES.map(prefix)) }),
     }
 }

@@ -1,6 +1,7 @@
 //! Link between the servers of a pair, which a test cuts and mends: a proxy of TCP connections.
 //! While it is cut, it accepts connections and passes nothing on; when it is mended, all those
-//! connections end, and nothing of them is delivered.
+//! connections end, and nothing of them is delivered. It can also hold the commands that ask for a
+//! page of leases.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,12 +12,25 @@ use std::time::Duration;
 /// Time after which a connection without data looks at the state of its link.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// End of the names of commands that ask for a page of leases.
+const PAGE: &[u8] = b"-get-page\"";
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LinkState {
     is_cut: bool,
     is_over: bool,
     /// Number of times that the link was mended: connections of earlier times end.
     mended: u64,
+    /// Number of commands for a page of leases that have come.
+    pages: u64,
+    /// Number of such commands up to which the link passes them on; `None` if it passes on all.
+    pages_max: Option<u64>,
+}
+
+impl LinkState {
+    fn holds_page(&self) -> bool {
+        self.pages_max.is_some_and(|max| self.pages > max) && !self.is_over
+    }
 }
 
 #[derive(Default)]
@@ -33,6 +47,15 @@ impl LinkShared {
     fn change(&self, change: impl FnOnce(&mut LinkState)) {
         change(&mut self.state());
         self.has_changed.notify_all();
+    }
+
+    /// Counts a command for a page of leases, and waits while the link holds it.
+    fn pass_page(&self) {
+        self.change(|state| state.pages += 1);
+        let mut state = self.state();
+        while state.holds_page() {
+            state = self.has_changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Waits while the link is cut. Returns true if it is as it was at the beginning `mended`.
@@ -75,6 +98,21 @@ impl PartnerLink {
         self.shared.change(|state| state.is_cut = true);
     }
 
+    /// Makes the link pass on `count` commands for a page of leases from now on, and hold the next.
+    pub(super) fn hold_pages_after(&self, count: u64) {
+        self.shared.change(|state| state.pages_max = Some(state.pages + count));
+    }
+
+    /// Returns true if the link holds a command for a page of leases.
+    pub(super) fn holds_page(&self) -> bool {
+        self.shared.state().holds_page()
+    }
+
+    /// Makes the link pass on all commands again, also one that it holds.
+    pub(super) fn pass_pages(&self) {
+        self.shared.change(|state| state.pages_max = None);
+    }
+
     pub(super) fn mend(&self) {
         self.shared.change(|state| {
             state.is_cut = false;
@@ -113,6 +151,9 @@ fn copy(mut from: TcpStream, mut to: TcpStream, mended: u64, shared: &LinkShared
         match from.read(&mut octets) {
             Ok(0) => break,
             Ok(len) if shared.is_open_since(mended) => {
+                if octets[..len].windows(PAGE.len()).any(|part| part == PAGE) {
+                    shared.pass_page();
+                }
                 if to.write_all(&octets[..len]).is_err() {
                     break;
                 }

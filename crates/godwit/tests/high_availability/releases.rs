@@ -18,22 +18,22 @@ const RETRANSMISSION: Duration = Duration::from_millis(300);
 const FIRST_OTHER: u32 = 1_000;
 
 /// Clients behind a relay agent.
-struct Clients {
+pub(super) struct Clients {
     family: CrashFamily,
     socket: UdpSocket,
-    port: u16,
+    pub(super) port: u16,
     next_xid: u32,
     server_id: Vec<u8>,
 }
 
 impl Clients {
-    fn new(family: CrashFamily, relay_port: u16) -> Self {
+    pub(super) fn new(family: CrashFamily, relay_port: u16) -> Self {
         let socket = UdpSocket::bind((family.loopback, relay_port)).expect("the port was free");
         socket.set_read_timeout(Some(RETRANSMISSION)).expect("it is not zero");
         Self { family, socket, port: 0, next_xid: 1, server_id: Vec::new() }
     }
 
-    fn send(&self, client: u32, ask: CrashRequest) {
+    pub(super) fn send(&self, client: u32, ask: CrashRequest) {
         let message = CrashMessage { client, xid: self.next_xid, ask, server: &self.server_id };
         let octets = (self.family.write)(&message);
         let server = (self.family.loopback, self.port);
@@ -41,7 +41,7 @@ impl Clients {
     }
 
     /// Sends a message until the server replies, and returns the address in the reply.
-    fn ask(&mut self, client: u32, ask: CrashRequest) -> IpAddr {
+    pub(super) fn ask(&mut self, client: u32, ask: CrashRequest) -> IpAddr {
         self.next_xid += 1;
         let mut reply: Option<CrashReply> = None;
         let mut buffer = [0; 2048];
@@ -58,14 +58,14 @@ impl Clients {
     }
 
     /// Gets a lease.
-    fn get(&mut self, client: u32) -> IpAddr {
+    pub(super) fn get(&mut self, client: u32) -> IpAddr {
         let offer = self.ask(client, CrashRequest::Offer);
         self.ask(client, CrashRequest::Lease(offer))
     }
 }
 
 /// Returns true if `server` has the lease of `address`, and its client has not released it.
-fn has_lease(pair: &mut ServerPair, server: usize, address: IpAddr) -> bool {
+pub(super) fn has_lease(pair: &mut ServerPair, server: usize, address: IpAddr) -> bool {
     pair.leases(server).get(&address.to_string()).is_some_and(|lease| lease["state"] == 0)
 }
 

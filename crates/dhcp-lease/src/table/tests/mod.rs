@@ -3,6 +3,7 @@
 mod allocators;
 mod audit;
 mod clock;
+mod copies;
 mod cycle;
 mod events;
 mod holds;

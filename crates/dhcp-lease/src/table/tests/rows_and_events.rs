@@ -1,12 +1,13 @@
 //! Rows against events: a database that servers share has the rows of a table, refuses some of them
 //! and is changed by others; the sum of the events is the sum of the rows at every moment, and both
-//! are the leases of the table.
+//! are the leases of the table. So are those of a server that copies them page by page meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Now, Random};
 
 use super::super::LeaseTable;
+use super::copies::TableCopy;
 use super::modelled::Modelled;
 use super::{SECOND_NS, START, for_both_families};
 use crate::contract::{Action, Change, FETCHED_ADDRESSES_MAX, Facts, FetchKeys, PutMode, SlotView};
@@ -47,6 +48,8 @@ struct SharedTable<F: Modelled> {
     by_rows: Leases<F>,
     by_events: Leases<F>,
     kinds: BTreeMap<LeaseEventKind, u32>,
+    /// Copy by a server that does not share the database.
+    copy: Option<TableCopy<F>>,
 }
 
 fn is_running<F: Modelled>(lease: &Lease<F>) -> bool {
@@ -83,6 +86,7 @@ impl<F: Modelled> SharedTable<F> {
             by_rows: Leases::new(),
             by_events: Leases::new(),
             kinds: BTreeMap::new(),
+            copy: None,
         }
     }
 
@@ -249,7 +253,27 @@ impl<F: Modelled> SharedTable<F> {
         assert_eq!(lasting(&self.by_events), lasting(&self.by_rows));
     }
 
+    /// Goes on with the copy, or begins another one. After the last page the copy has the leases of
+    /// the table.
+    fn copy(&mut self) {
+        let number = self.random.below(u64::MAX);
+        let is_last_round = self.random.chance(1, 2);
+        let copy = self.copy.get_or_insert_with(|| TableCopy::begin(&self.table, number));
+        if !copy.go_on(&self.table, is_last_round) {
+            return;
+        }
+        let mut leases = Leases::<F>::new();
+        self.table.for_each_lease(|lease| put_in(&mut leases, lease.address, Some(lease.clone())));
+        assert_eq!(copy.leases, leases);
+        if is_last_round {
+            self.copy = None;
+        }
+    }
+
     fn step(&mut self) {
+        if self.random.chance(1, 3) {
+            self.copy();
+        }
         match self.random.below(100) {
             0..40 => self.commit(),
             40..50 => self.administer(),
@@ -307,7 +331,7 @@ const CHANGING: [&str; 13] = [
 const WITHOUT_EVENTS: [&str; 4] = ["follow_clock", "load", "load_row", "unload"];
 
 /// Methods that change no lease.
-const READING: [&str; 37] = [
+const READING: [&str; 38] = [
     "begin",
     "event_overflow",
     "find_leases",
@@ -324,6 +348,7 @@ const READING: [&str; 37] = [
     "leave_occupied_range",
     "look_up",
     "memory",
+    "note_changes",
     "page",
     "pools",
     "prefetch_load",
