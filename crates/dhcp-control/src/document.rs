@@ -125,6 +125,24 @@ impl<'a> Root<'a> {
         &mut self.subnets_in(position.network)[position.index]
     }
 
+    /// Sets `rapid-commit` of the DHCPv6 subnet at `position` to false if it is not set, as Kea does
+    /// when a command changes a subnet: it does not follow its shared network then. Sets nothing if
+    /// another subnet of the network has rapid commit, since the subnets of a network must agree.
+    pub(crate) fn set_rapid_commit(&mut self, position: SubnetPosition) {
+        const KEY: &str = "rapid-commit";
+        let network = position.network.and_then(|at| self.list("shared-networks").get(at));
+        let is_of_network = network.is_some_and(|network| network[KEY] == true);
+        let subnets = self.subnets_in(position.network);
+        let has = |subnet: &Value| subnet[KEY].as_bool().unwrap_or(is_of_network);
+        let mut others = subnets.iter().enumerate().filter(|(index, _)| *index != position.index);
+        if position.network.is_some() && others.any(|(_, subnet)| has(subnet)) {
+            return;
+        }
+        if let Some(map) = subnets.get_mut(position.index).and_then(Value::as_object_mut) {
+            map.entry(KEY).or_insert(false.into());
+        }
+    }
+
     /// Removes the subnet at `position` from the configuration and returns it.
     pub(crate) fn remove(&mut self, position: SubnetPosition) -> Value {
         self.subnets_in(position.network).remove(position.index)

@@ -67,6 +67,27 @@ fn an_updated_dhcpv6_subnet_does_not_follow_its_network() {
         let stored = &server.document["Dhcp6"]["shared-networks"][0]["subnet6"][0];
         assert_eq!(stored["rapid-commit"], expected, "{sent:?}");
     }
+    let change = json!({ "subnet6": [{ "id": 1, "rapid-commit": false }] });
+    assert_eq!(server.call("subnet6-delta-del", change)["result"], 0);
+    let stored = &server.document["Dhcp6"]["shared-networks"][0]["subnet6"][0];
+    assert_eq!(stored["rapid-commit"], false);
+}
+
+#[test]
+fn an_updated_dhcpv6_subnet_agrees_with_the_others_of_its_network() {
+    let subnet = |id: u32| json!({ "id": id, "subnet": format!("2001:db8:{id}::/64") });
+    for (of_network, expected) in [(true, json!(null)), (false, json!(false))] {
+        let network = json!({
+            "name": "n", "rapid-commit": of_network, "subnet6": [subnet(1), subnet(2)] });
+        let mut server = Fake::<V6>::new(json!({ "shared-networks": [network] }));
+        let update = json!({ "subnet6": [subnet(2)] });
+        assert_eq!(server.call("subnet6-update", update)["result"], 0);
+        let stored = &server.document["Dhcp6"]["shared-networks"][0]["subnet6"];
+        assert_eq!(
+            (&stored[0]["rapid-commit"], &stored[1]["rapid-commit"]),
+            (&json!(null), &expected)
+        );
+    }
 }
 
 /// Checks that subnets are listed by their ids, as in Kea, those of shared networks between the

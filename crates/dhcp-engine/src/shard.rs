@@ -573,7 +573,6 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
         if !exchange.is_used() {
             return;
         }
-        let order = self.store.take_event_order();
         if self.store.exchange_detail() == ExchangeDetail::Content {
             let record = ExchangeRecord {
                 message: octets.into(),
@@ -581,9 +580,9 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
                 ingress: P::recorded_ingress(ingress),
                 wall_us: now.wall_us,
             };
-            exchange.complete(record, order);
+            exchange.complete(record, self.store.take_event_order());
         } else {
-            exchange.complete_without_content(now.wall_us, order);
+            exchange.complete_without_content(now.wall_us, self.store.take_event_order());
         }
     }
 

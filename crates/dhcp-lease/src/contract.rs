@@ -365,8 +365,9 @@ pub trait LeaseStore<F: Family> {
     /// none.
     fn set_exchange(&mut self, exchange: Option<&Arc<ExchangeCell>>);
 
-    /// Returns the detail in which the lease table records the exchanges that cause events:
-    /// transactions need one, unless it is [`ExchangeDetail::None`].
+    /// Returns the detail in which the lease table records the exchanges that cause events. Unless
+    /// it is [`ExchangeDetail::None`], a transaction needs an exchange
+    /// ([`LeaseStore::set_exchange`]).
     fn exchange_detail(&self) -> ExchangeDetail;
 
     /// Returns true if the lease table records answers that change no lease also.

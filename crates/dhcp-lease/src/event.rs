@@ -122,7 +122,7 @@ impl ExchangeCell {
     }
 
     /// Returns true if the server had finished the exchange at position `order` of the events.
-    fn is_complete_at(&self, order: u64) -> bool {
+    pub(crate) fn is_complete_at(&self, order: u64) -> bool {
         self.is_complete() && self.completed.load(Ordering::Relaxed) < order
     }
 
@@ -207,13 +207,6 @@ impl<F: Family> RecordedEvent<F> {
     pub fn is_change(&self) -> bool {
         !matches!(self.kind, LeaseEventKind::Answered | LeaseEventKind::NamesRequested)
     }
-
-    /// Returns true if the event's row is settled at `settled_epoch` and its exchange was complete
-    /// at position `order` of the table's events.
-    pub(crate) fn is_ready(&self, settled_epoch: u64, order: u64) -> bool {
-        self.row_epoch <= settled_epoch
-            && self.exchange.as_ref().is_none_or(|exchange| exchange.is_complete_at(order))
-    }
 }
 
 /// Recorded event with its position among the table's events.
@@ -235,6 +228,9 @@ pub struct EventRef<F: Family> {
 impl<F: Family> EventRef<F> {
     /// Adds references to the events of `batch`, which share it, to `events`.
     pub(crate) fn add_all(batch: Vec<OrderedEvent<F>>, events: &mut Vec<Self>) {
+        if batch.is_empty() {
+            return;
+        }
         events.reserve(batch.len());
         let batch = Arc::new(batch);
         for at in 0..batch.len() {

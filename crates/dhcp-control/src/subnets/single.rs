@@ -130,10 +130,6 @@ pub(super) fn update<F: CommandFamily>(
     change_subnet(request, backend, |old, new| {
         let reservations = old.get("reservations").cloned();
         *old = new.clone();
-        if F::VERSION == IpVersion::V6 {
-            // As in Kea, the subnet does not follow its network once it was updated.
-            old.entry("rapid-commit").or_insert(false.into());
-        }
         if let Some(reservations) = reservations {
             old.insert("reservations".to_owned(), reservations);
         }
@@ -185,6 +181,10 @@ fn change_subnet<F: CommandFamily>(
         if let Some(old) = subnet.as_object_mut() {
             change(old, new);
         }
+        if F::VERSION == IpVersion::V6 {
+            root.set_rapid_commit(position);
+        }
+        let subnet = root.subnet(position);
         Ok(CommandAnswer::success(text).and_arguments(json!({ "subnets": [name_of(subnet)] })))
     })
 }

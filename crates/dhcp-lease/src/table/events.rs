@@ -107,15 +107,39 @@ const BATCH_MIN: usize = 256;
 /// Number of events for which a stripe keeps memory after they were taken.
 const STRIPE_EVENTS_KEPT: usize = 16;
 
+/// Exchanges that were found incomplete during one call. If one is completed meanwhile, its events
+/// in later stripes stay behind, too, so that they come by one call.
+#[derive(Default)]
+struct IncompleteExchanges(Vec<*const ExchangeCell>);
+
+impl IncompleteExchanges {
+    /// Returns true if `waiting` may be taken within `limit`.
+    fn is_ready<F: TableFamily>(&mut self, waiting: &OrderedEvent<F>, limit: EventLimit) -> bool {
+        let event = &waiting.event;
+        if waiting.order >= limit.order || event.row_epoch > limit.settled_epoch {
+            return false;
+        }
+        let Some(exchange) = &event.exchange else { return true };
+        // The event keeps its exchange, so that the address is that of no other one.
+        let address = Arc::as_ptr(exchange);
+        let is_complete = !self.0.contains(&address) && exchange.is_complete_at(limit.order);
+        if !is_complete {
+            self.0.push(address);
+        }
+        is_complete
+    }
+}
+
 /// Events that one call takes, in the order of their stripes.
 struct EventBatches<F: TableFamily> {
     full: Vec<Vec<OrderedEvent<F>>>,
     current: Vec<OrderedEvent<F>>,
+    incomplete: IncompleteExchanges,
 }
 
 impl<F: TableFamily> Default for EventBatches<F> {
     fn default() -> Self {
-        Self { full: Vec::new(), current: Vec::new() }
+        Self { full: Vec::new(), current: Vec::new(), incomplete: IncompleteExchanges::default() }
     }
 }
 
@@ -130,12 +154,20 @@ impl<F: TableFamily> EventBatches<F> {
 
     /// Adds references to all events to `events`, in the order of the events.
     fn move_to(self, events: &mut Vec<EventRef<F>>) {
-        let first = events.len();
-        for batch in self.full {
-            EventRef::add_all(batch, events);
+        if self.full.is_empty() {
+            let first = events.len();
+            EventRef::add_all(self.current, events);
+            events[first..].sort_unstable_by_key(EventRef::order);
+            return;
         }
-        EventRef::add_all(self.current, events);
-        events[first..].sort_unstable_by_key(EventRef::order);
+        // The feed drops events in their order, so each batch has those of one part of it.
+        let batches = self.full.into_iter().chain([self.current]);
+        let mut all: Vec<OrderedEvent<F>> = batches.flatten().collect();
+        all.sort_unstable_by_key(|ordered| ordered.order);
+        let mut rest = all.into_iter();
+        while !rest.as_slice().is_empty() {
+            EventRef::add_all(rest.by_ref().take(BATCH_MIN).collect(), events);
+        }
     }
 }
 
@@ -151,8 +183,8 @@ struct EventLimit {
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Begins to record events of leases: changes after the call are recorded, and none of which
-    /// only the end was seen. Events of an address during the call can be taken up to the last one,
-    /// or none of them. If events are recorded already, only `overflow` changes.
+    /// only the end was seen. Of the events of an address during the call, either all can be taken or
+    /// none. If events are recorded already, only `overflow` changes.
     pub fn record_events(&self, overflow: EventOverflow) {
         let waiting_max = match overflow {
             EventOverflow::Keep => usize::MAX,
@@ -317,7 +349,7 @@ impl<F: TableFamily> LeaseTable<F> {
         let mut batches = EventBatches::default();
         let mut complete_epoch = settled_epoch;
         self.events.stripes_with_events.for_each(|stripe| {
-            let oldest_epoch = self.lock(stripe).take_events(limit, batches.current());
+            let oldest_epoch = self.lock(stripe).take_events(limit, &mut batches);
             complete_epoch = complete_epoch.min(oldest_epoch.saturating_sub(1));
         });
         let count = events.len();
@@ -335,15 +367,13 @@ impl<F: TableFamily> Locked<'_, F> {
         self.table.events.stripes_with_events.remove(self.number);
     }
 
-    /// Moves ready events to `taken`. Returns the lowest row epoch of those that stay, `u64::MAX`
+    /// Moves ready events to `batches`. Returns the lowest row epoch of those that stay, `u64::MAX`
     /// if none stays.
     #[inline]
-    fn take_events(&mut self, limit: EventLimit, taken: &mut Vec<OrderedEvent<F>>) -> u64 {
-        let is_ready = |waiting: &OrderedEvent<F>| {
-            waiting.order < limit.order && waiting.event.is_ready(limit.settled_epoch, limit.order)
-        };
-        if self.state.events.iter().all(is_ready) {
-            taken.append(&mut self.state.events);
+    fn take_events(&mut self, limit: EventLimit, batches: &mut EventBatches<F>) -> u64 {
+        let incomplete = &mut batches.incomplete;
+        if self.state.events.iter().all(|waiting| incomplete.is_ready(waiting, limit)) {
+            batches.current().append(&mut self.state.events);
             if self.state.events.capacity() > STRIPE_EVENTS_KEPT {
                 self.state.events = Vec::new();
             }
@@ -356,8 +386,8 @@ impl<F: TableFamily> Locked<'_, F> {
             // An event stays behind the earlier events of its address.
             let is_behind =
                 |earlier: &OrderedEvent<F>| earlier.event.address == waiting.event.address;
-            if is_ready(&waiting) && !kept.iter().any(is_behind) {
-                taken.push(waiting);
+            if batches.incomplete.is_ready(&waiting, limit) && !kept.iter().any(is_behind) {
+                batches.current().push(waiting);
             } else {
                 kept.push(waiting);
             }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use dhcp_lease::EventOverflow;
+use dhcp_lease::{EventOverflow, ExchangeDetail};
 
 use super::{FeedState, feed_until_end, spawn};
 use crate::ServerError;
@@ -37,8 +37,8 @@ impl<P: DaemonFamily> FeedState<P> {
         self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records events for one more group of listeners. `overflow` counts if nothing is recorded
-    /// yet, or if it keeps all.
+    /// Records events for one more group of listeners, and their exchanges at least in
+    /// `exchange_detail`. `overflow` counts if nothing is recorded yet, or if it keeps all.
     ///
     /// # Errors
     ///
@@ -46,6 +46,7 @@ impl<P: DaemonFamily> FeedState<P> {
     pub(super) fn begin_recording(
         self: &Arc<Self>,
         overflow: EventOverflow,
+        exchange_detail: ExchangeDetail,
     ) -> Result<(), ServerError> {
         let mut recorder = self.recorder();
         if let Some(store) = recorder.store.take() {
@@ -53,6 +54,9 @@ impl<P: DaemonFamily> FeedState<P> {
             recorder.feeder = Some(spawn("events", move || feed_until_end(&state, &store))?);
         }
         recorder.users += 1;
+        // Under the lock, and before the first event: a listener may need to know which events are
+        // of clients.
+        self.table.record_exchanges(exchange_detail);
         if recorder.users == 1 || overflow == EventOverflow::Keep {
             self.table.record_events(overflow);
         }

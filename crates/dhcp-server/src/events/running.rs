@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use dhcp_events::{FallBehindPolicy, ListenerId};
-use dhcp_lease::EventOverflow;
+use dhcp_lease::{EventOverflow, ExchangeDetail};
 
 use super::listening::{self, ListenerEnd};
 use super::{EventListener, EventService, FeedFacts, FeedState, WAITING_MAX};
@@ -34,6 +34,7 @@ struct ListenerFacts {
     settings: String,
     policy: FallBehindPolicy,
     wants_answers: bool,
+    exchange_detail: ExchangeDetail,
 }
 
 /// Listener that runs.
@@ -100,7 +101,6 @@ impl<P: DaemonFamily> EventService<P> {
         listener: Box<dyn EventListener<P>>,
         replaced: &[RunningListener],
     ) -> NewListener<P> {
-        self.state.table.record_exchanges(listener.exchange_detail());
         let (name, policy) = (listener.name(), listener.policy());
         let mut feed = self.state.feed();
         let (id, last_number) = (feed.listen(policy), feed.last_number());
@@ -109,8 +109,14 @@ impl<P: DaemonFamily> EventService<P> {
             running.end.last_number.store(last_number, Ordering::Release);
         }
         drop(feed);
-        let (settings, wants_answers) = (listener.settings(), listener.wants_answers());
-        let facts = ListenerFacts { id, name, settings, policy, wants_answers };
+        let facts = ListenerFacts {
+            id,
+            name,
+            policy,
+            settings: listener.settings(),
+            wants_answers: listener.wants_answers(),
+            exchange_detail: listener.exchange_detail(),
+        };
         NewListener { facts, last_number, listener }
     }
 
@@ -183,8 +189,10 @@ impl<P: DaemonFamily> FeedState<P> {
         is_recording: bool,
     ) -> Result<bool, ServerError> {
         let (mut is_any, mut wants_answers, mut is_holding) = (false, false, false);
+        let mut exchange_detail = ExchangeDetail::None;
         for facts in listeners {
             is_any = true;
+            exchange_detail = exchange_detail.max(facts.exchange_detail);
             wants_answers |= facts.wants_answers;
             is_holding |= facts.policy == FallBehindPolicy::HoldReplies;
         }
@@ -193,8 +201,11 @@ impl<P: DaemonFamily> FeedState<P> {
         self.table.record_answers(wants_answers);
         self.open_gate();
         match (is_any, is_recording) {
-            (true, true) => self.table.record_events(overflow),
-            (true, false) => self.begin_recording(overflow)?,
+            (true, true) => {
+                self.table.record_exchanges(exchange_detail);
+                self.table.record_events(overflow);
+            }
+            (true, false) => self.begin_recording(overflow, exchange_detail)?,
             (false, true) => self.end_recording(),
             (false, false) => {}
         }

@@ -206,8 +206,8 @@ impl<P: DaemonFamily> EventSource for FeedSource<P> {
         }
         if members.history.is_none() {
             let overflow = EventOverflow::DropAbove(WAITING_MAX);
-            state.begin_recording(overflow).map_err(|_| SubscribeRefusal::NoThread)?;
-            state.table.record_exchanges(ExchangeDetail::Content);
+            let begun = state.begin_recording(overflow, ExchangeDetail::Content);
+            begun.map_err(|_| SubscribeRefusal::NoThread)?;
             let history = state.feed().listen(FallBehindPolicy::DropAbove(HISTORY_MAX));
             members.history = Some(history);
             members.sequence += 1;
