@@ -110,11 +110,15 @@ const STRIPE_EVENTS_KEPT: usize = 16;
 /// Exchanges that were found incomplete during one call. If one is completed meanwhile, its events
 /// in later stripes stay behind, too, so that they come by one call.
 #[derive(Default)]
-struct IncompleteExchanges(Vec<*const ExchangeCell>);
+pub(super) struct IncompleteExchanges(Vec<*const ExchangeCell>);
 
 impl IncompleteExchanges {
     /// Returns true if `waiting` may be taken within `limit`.
-    fn is_ready<F: TableFamily>(&mut self, waiting: &OrderedEvent<F>, limit: EventLimit) -> bool {
+    pub(super) fn is_ready<F: TableFamily>(
+        &mut self,
+        waiting: &OrderedEvent<F>,
+        limit: EventLimit,
+    ) -> bool {
         let event = &waiting.event;
         if waiting.order >= limit.order || event.row_epoch > limit.settled_epoch {
             return false;
@@ -173,12 +177,12 @@ impl<F: TableFamily> EventBatches<F> {
 
 /// Limit of the events that one call takes.
 #[derive(Clone, Copy)]
-struct EventLimit {
-    settled_epoch: u64,
+pub(super) struct EventLimit {
+    pub(super) settled_epoch: u64,
     /// Position before which an event must have been recorded, and its exchange completed: so a
     /// call takes all events of an exchange or none, and no event of a client without the earlier
     /// ones.
-    order: u64,
+    pub(super) order: u64,
 }
 
 impl<F: TableFamily> LeaseTable<F> {

@@ -11,17 +11,20 @@ use crate::event::{
     Answer, AnsweredLease, EventRef, ExchangeDetail, ExchangeOwner, ExchangeRecord, LeaseEventKind,
     RecordedIngress,
 };
+use crate::event::{OrderedEvent, RecordedEvent};
 use crate::lease::{Lease, LeaseState};
 use crate::pool::PoolSet;
 use crate::sample::{SampleFamily, SampleLease};
 use crate::store::MemoryStore;
-use crate::table::events::EventOverflow;
+use crate::table::events::{EventLimit, EventOverflow, IncompleteExchanges};
 
 for_both_families! {
     events_of_a_client_come_in_the_order_of_its_messages,
     events_of_an_exchange_come_together,
     a_request_for_names_comes_after_the_changes_before_it,
     an_answer_shows_the_lease_that_it_repeats,
+    an_exchange_that_is_completed_during_a_call_comes_by_the_next_one,
+    exchanges_group_events_without_their_messages,
     events_are_complete_although_others_take_them_while_the_recording_begins,
 }
 
@@ -138,6 +141,54 @@ fn an_answer_shows_the_lease_that_it_repeats<F: SampleFamily>() {
     table.record_answers(false);
     answered(1, FIRST);
     assert!(taken(&table).is_empty());
+}
+
+fn an_exchange_that_is_completed_during_a_call_comes_by_the_next_one<F: SampleFamily>() {
+    let (table, pools) = table::<F>();
+    let exchange = ExchangeOwner::default();
+    lease(&table, &pools, FIRST, Some(&exchange));
+    let event = RecordedEvent {
+        kind: LeaseEventKind::Allocated,
+        address: F::address(FIRST),
+        before: None,
+        after: None,
+        row_epoch: 0,
+        exchange: Some(Arc::clone(exchange.cell())),
+    };
+    let waiting = OrderedEvent { order: 0, event };
+    let limit = EventLimit { settled_epoch: u64::MAX, order: u64::MAX };
+    let mut of_call = IncompleteExchanges::default();
+    assert!(!of_call.is_ready(&waiting, limit));
+    complete(&table, exchange);
+    assert!(!of_call.is_ready(&waiting, limit), "its other event stayed behind");
+    assert!(IncompleteExchanges::default().is_ready(&waiting, limit));
+    assert_eq!(taken(&table).len(), 1);
+}
+
+fn exchanges_group_events_without_their_messages<F: SampleFamily>() {
+    let table = LeaseTable::<F>::new(3);
+    let pools = table.configure(&[F::pool(FIRST, FIRST + 511)], &[]);
+    assert_eq!(table.exchange_detail(), ExchangeDetail::None);
+    table.record_exchanges(ExchangeDetail::Group);
+    assert_eq!(table.exchange_detail(), ExchangeDetail::None, "no event is recorded");
+    table.record_events(EventOverflow::Keep);
+    assert_eq!(table.exchange_detail(), ExchangeDetail::Group);
+    let exchange = ExchangeOwner::default();
+    lease(&table, &pools, FIRST, Some(&exchange));
+    lease(&table, &pools, FIRST + 1, Some(&exchange));
+    assert!(taken(&table).is_empty());
+    assert_eq!(exchange.cell().answered_us(), None);
+    exchange.complete_without_content(START.wall_us, table.take_event_order());
+    let events = taken(&table);
+    let cells: Vec<_> = events.iter().filter_map(|event| event.exchange.as_ref()).collect();
+    let [one, other] = cells[..] else { panic!("{events:?}") };
+    assert!(Arc::ptr_eq(one, other));
+    assert_eq!((one.record(), one.answered_us()), (None, Some(START.wall_us)));
+    table.record_exchanges(ExchangeDetail::Content);
+    table.record_exchanges(ExchangeDetail::Group);
+    assert_eq!(table.exchange_detail(), ExchangeDetail::Content);
+    table.stop_recording_exchanges();
+    assert_eq!(table.exchange_detail(), ExchangeDetail::None);
 }
 
 fn leases_of<F: SampleFamily>(table: &LeaseTable<F>) -> BTreeMap<u32, Lease<F>> {
