@@ -9,9 +9,8 @@ use super::{SECOND_NS, SETTLED, START, change, for_both_families, lease_for, slo
 use crate::contract::{LeaseStore, PutMode};
 use crate::event::{
     Answer, AnsweredLease, EventRef, ExchangeDetail, ExchangeOwner, ExchangeRecord, LeaseEventKind,
-    RecordedIngress,
+    OrderedEvent, RecordedEvent, RecordedIngress,
 };
-use crate::event::{OrderedEvent, RecordedEvent};
 use crate::lease::{Lease, LeaseState};
 use crate::pool::PoolSet;
 use crate::sample::{SampleFamily, SampleLease};
@@ -147,7 +146,7 @@ fn an_exchange_that_is_completed_during_a_call_comes_by_the_next_one<F: SampleFa
     let (table, pools) = table::<F>();
     let exchange = ExchangeOwner::default();
     lease(&table, &pools, FIRST, Some(&exchange));
-    let event = RecordedEvent {
+    let event = RecordedEvent::<F> {
         kind: LeaseEventKind::Allocated,
         address: F::address(FIRST),
         before: None,
