@@ -125,9 +125,10 @@ impl<'a> Root<'a> {
         &mut self.subnets_in(position.network)[position.index]
     }
 
-    /// Sets `rapid-commit` of the DHCPv6 subnet at `position` to false if it is not set, as Kea does
-    /// when a command changes a subnet: it does not follow its shared network then. Sets nothing if
-    /// another subnet of the network has rapid commit, since the subnets of a network must agree.
+    /// Sets `rapid-commit` of the DHCPv6 subnet at `position` to false if it is not set, as Kea
+    /// does when a command changes a subnet: it does not follow its shared network then. Sets
+    /// nothing if another subnet of the network has rapid commit, since the subnets of a network
+    /// must agree.
     pub(crate) fn set_rapid_commit(&mut self, position: SubnetPosition) {
         const KEY: &str = "rapid-commit";
         let network = position.network.and_then(|at| self.list("shared-networks").get(at));

@@ -16,6 +16,7 @@ pub mod contain;
 pub mod counters;
 pub mod event_gate;
 pub mod events;
+mod exchange_record;
 pub mod held_messages;
 mod hex;
 pub mod hosts;

@@ -9,14 +9,13 @@ use std::sync::Arc;
 use base::prefetch::no_prefetch;
 use base::time::NS_PER_MS;
 use base::{Now, Prefetch};
-use dhcp_lease::{
-    Answer, ExchangeDetail, ExchangeOwner, ExchangeRecord, ExpectedSlot, LeaseStore, SweepCounts,
-};
+use dhcp_lease::{Answer, ExchangeDetail, ExchangeOwner, ExpectedSlot, LeaseStore, SweepCounts};
 
 use crate::contain::run_contained;
 use crate::counters::ShardCounters;
 use crate::event_gate::EventGate;
 use crate::events::SubnetEvents;
+use crate::exchange_record;
 pub use crate::held_messages::HELD_CAPACITY;
 use crate::held_messages::{HeldMessage, HeldMessages, WaitsFor};
 use crate::hosts::HostCache;
@@ -516,7 +515,8 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
                 self.record_answer(now, &exchange, message, &served);
             }
             let reply_len = served.as_ref().map_or(0, |reply| reply.len);
-            self.complete(exchange, now, octets, reply_len, ingress);
+            let reply = &self.scratch[..reply_len];
+            exchange_record::complete::<P>(exchange, &self.store, now, octets, reply, ingress);
         }
         match served {
             Ok(reply) => {
@@ -557,32 +557,6 @@ impl<P: Protocol, S: LeaseStore<P>> Shard<P, S> {
             self.store.set_exchange(Some(exchange.cell()));
             self.store.record_answer(now, &Answer { address, lease: None, row_epoch });
             self.store.set_exchange(None);
-        }
-    }
-
-    /// Completes the exchange of recorded events with the message `octets`, and with the reply in
-    /// the shard's buffer.
-    fn complete(
-        &mut self,
-        exchange: ExchangeOwner,
-        now: Now,
-        octets: &[u8],
-        reply_len: usize,
-        ingress: P::Ingress,
-    ) {
-        if !exchange.is_used() {
-            return;
-        }
-        if self.store.exchange_detail() == ExchangeDetail::Content {
-            let record = ExchangeRecord {
-                message: octets.into(),
-                reply: self.scratch[..reply_len].into(),
-                ingress: P::recorded_ingress(ingress),
-                wall_us: now.wall_us,
-            };
-            exchange.complete(record, self.store.take_event_order());
-        } else {
-            exchange.complete_without_content(now.wall_us, self.store.take_event_order());
         }
     }
 

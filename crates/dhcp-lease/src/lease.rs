@@ -171,8 +171,8 @@ pub struct RowView<'a, F: Family> {
 impl<F: Family> RowView<'_, F> {
     /// Returns the lease in the row as a copy that outlives the slot's lock.
     #[must_use]
-    // Compiled into its callers, a copy of a slot's lease takes a third fewer instructions: the view
-    // of the slot is not made in memory first.
+    // Compiled into its callers, a copy of a slot's lease takes a third fewer instructions: the
+    // view of the slot is not made in memory first.
     #[inline(always)]
     pub fn to_lease(&self) -> Lease<F> {
         Lease {

@@ -187,8 +187,8 @@ pub(super) struct EventLimit {
 
 impl<F: TableFamily> LeaseTable<F> {
     /// Begins to record events of leases: changes after the call are recorded, and none of which
-    /// only the end was seen. Of the events of an address during the call, either all can be taken or
-    /// none. If events are recorded already, only `overflow` changes.
+    /// only the end was seen. Of the events of an address during the call, either all can be taken
+    /// or none. If events are recorded already, only `overflow` changes.
     pub fn record_events(&self, overflow: EventOverflow) {
         let waiting_max = match overflow {
             EventOverflow::Keep => usize::MAX,

@@ -31,8 +31,8 @@ const SETTLE: Duration = Duration::from_secs(5);
 const FIRST_LOOK: Duration = Duration::from_micros(200);
 /// Maximum time between two of these looks.
 const LOOK_MAX: Duration = Duration::from_millis(1);
-/// Number of changes, of a command or of a page of the partner's leases, whose rows are given to the
-/// store at once.
+/// Number of changes, of a command or of a page of the partner's leases, whose rows are given to
+/// the store at once.
 const ROWS_AT_ONCE: usize = 256;
 /// Number of lease slots reclaimed, and of leases copied, in one step of a control command.
 const AT_ONCE: usize = 10_000;
