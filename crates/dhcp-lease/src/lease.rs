@@ -55,7 +55,7 @@ pub(crate) const fn expires_s(cltt_s: u64, valid_lifetime_s: u32) -> u64 {
     if valid_lifetime_s == INFINITE_LIFETIME_S {
         u64::MAX
     } else {
-        cltt_s + valid_lifetime_s as u64
+        cltt_s.saturating_add(valid_lifetime_s as u64)
     }
 }
 

@@ -172,7 +172,7 @@ impl<F: TableFamily> LeaseSlot<F> {
                 self.expires_s().saturating_add(u64::from(expiry.hold_reclaimed_s))
             }
             (SlotOccupancy::Free, LeaseState::Released) => {
-                self.cltt_s + u64::from(expiry.reclaim_wait_s)
+                self.cltt_s.saturating_add(u64::from(expiry.reclaim_wait_s))
             }
             _ => u64::MAX,
         }

@@ -19,6 +19,7 @@ for_both_families! {
     a_renewal_keeps_what_only_the_file_knew,
     a_client_is_found_among_many_by_looking_at_its_own_slots,
     a_released_row_names_the_client_that_releases,
+    times_of_any_size_are_loaded,
 }
 
 fn lease(address: u32, number: u32) -> SampleLease<'static> {
@@ -134,6 +135,25 @@ fn a_released_row_names_the_client_that_releases<F: SampleFamily>() {
     assert_eq!(row.client, F::sample(&F::lease(&lease(0x0a00_0000, 1))).client);
     assert_eq!((row.state, row.valid_lifetime_s), (LeaseState::Released, 0));
     assert_eq!(row.cltt_s, now.wall_s());
+}
+
+/// Files, databases and partners may have any number as a time.
+fn times_of_any_size_are_loaded<F: SampleFamily>() {
+    let table = LeaseTable::<F>::new(1);
+    table.configure(&[F::pool(0x0a00_0000, 0x0a00_ffff)], &[]);
+    let mut address = 0x0a00_0000;
+    for number in 0..=4 {
+        let state = LeaseState::from_number(number).expect("it is a state");
+        for valid_lifetime_s in [0, 1, u32::MAX - 1, u32::MAX] {
+            for cltt_s in [0, 1, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
+                let lease =
+                    SampleLease { state, valid_lifetime_s, cltt_s, ..lease(address, address) };
+                table.load(F::lease(&lease));
+                address += 1;
+            }
+        }
+    }
+    audit(&table, &BTreeSet::new());
 }
 
 fn a_client_is_found_among_many_by_looking_at_its_own_slots<F: SampleFamily>() {
