@@ -16,6 +16,7 @@ mod load_balancing;
 mod partner_link;
 mod releases;
 mod serving_copies;
+mod take_over;
 mod tls;
 
 use std::collections::BTreeMap;
