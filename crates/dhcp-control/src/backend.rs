@@ -199,6 +199,15 @@ pub trait LeaseAdministration<F: CommandFamily> {
     fn changed_leases(&mut self, _request: ChangesRequest) -> Option<ChangedLeasesPage<F>> {
         None
     }
+    /// Returns the lease in `row`, a row of a lease file with all columns and without its line end;
+    /// `None` if it is none.
+    fn read_row(&self, _row: &str) -> Option<Lease<F>> {
+        None
+    }
+    /// Returns `lease` as [`Self::read_row`] reads it; `None` if the server has no such rows.
+    fn to_row(&self, _lease: &Lease<F>) -> Option<String> {
+        None
+    }
     /// Returns true if the client of `lease` has released it later, as far as the server knows
     /// although it has no lease of the address.
     fn has_released_later(&self, _lease: &Lease<F>) -> bool {

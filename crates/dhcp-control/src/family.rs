@@ -62,4 +62,10 @@ pub trait FromCommand: Family {
         subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
         now_s: u64,
     ) -> Result<Lease<Self>, CommandAnswer>;
+
+    /// Checks that commands may set the state of `lease` for its resource.
+    #[doc(hidden)]
+    fn check_resource(_lease: &Lease<Self>) -> Result<(), CommandAnswer> {
+        Ok(())
+    }
 }

@@ -13,6 +13,7 @@ use crate::arguments::{ArgumentFields, ReceivedCommand};
 use crate::backend::CommandBackend;
 use crate::command::{CommandDefinition, CommandExecution};
 use crate::family::CommandFamily;
+use crate::leases::checked_lease;
 use crate::service::HA_REMOTE;
 use crate::subnet_facts::SubnetFacts;
 
@@ -104,4 +105,17 @@ pub fn lease_of_partner<F: CommandFamily>(
     }
     F::from_json(&ArgumentFields(&map), subnet, now_s)
         .map_err(|answer| answer.text.unwrap_or_default())
+}
+
+/// Returns `lease`, which a partner has sent as a row of a lease file, with the number of its
+/// subnet. `subnet` is as for [`lease_of_partner`].
+///
+/// # Errors
+///
+/// The reason why this server cannot have the lease.
+pub fn checked_partner_lease<F: CommandFamily>(
+    lease: Lease<F>,
+    subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
+) -> Result<Lease<F>, String> {
+    checked_lease(lease, subnet).map_err(|answer| answer.text.unwrap_or_default())
 }

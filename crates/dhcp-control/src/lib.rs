@@ -53,7 +53,7 @@ pub use document::reservations_of;
 pub use exporter::ExporterLabels;
 pub use extended_info::{ExtendedInfo, check_extended_info};
 pub use family::CommandFamily;
-pub use high_availability::{answer_of_relationship, lease_of_partner};
+pub use high_availability::{answer_of_relationship, checked_partner_lease, lease_of_partner};
 pub use host_databases::{ClientIdentifier, HostCriterion, HostDatabases, HostPage, StoredHost};
 pub use interfaces::InterfaceFacts;
 pub use ip_version::IpVersion;

@@ -569,6 +569,46 @@ fn a_lease_of_an_unknown_subnet_is_refused_alone_and_among_others() {
     unknown_subnets_are_refused::<V6>();
 }
 
+/// Checks that a partner's rows are stored, and refused where their lease would be.
+fn rows_are_stored<F: CommandFamily>() {
+    let mut server = Fake::<F>::with_subnets();
+    let apply = |server: &mut Fake<F>, rows: &[Value], origin: &str| {
+        let rows: Vec<String> = rows.iter().map(Value::to_string).collect();
+        let arguments = json!({ "rows": rows, "origin": origin });
+        server.call(&name::<F>("lease#-bulk-apply"), arguments)
+    };
+    let of = |last: u8, subnet: u32| {
+        let mut lease = lease::<F>(last);
+        lease["subnet-id"] = json!(subnet);
+        lease
+    };
+    let subnet = lease::<F>(7)["subnet-id"].as_u64().map_or(1, |id| id as u32);
+    let stored = apply(&mut server, &[of(7, subnet), of(8, subnet)], "ha-partner");
+    assert_eq!(stored["result"], 0, "{stored}");
+    assert_eq!(server.leases.len(), 2);
+    for (rows, origin, text) in [
+        (vec![of(9, subnet), of(10, 99)], "ha-partner", "Invalid subnet-id"),
+        (vec![of(9, subnet), json!("x")], "ha-partner", "'rows' has no row"),
+        (vec![of(9, subnet)], "user", "neither 'deleted-leases' nor 'leases'"),
+    ] {
+        let refused = apply(&mut server, &rows, origin);
+        assert_eq!(refused["result"], 1, "{refused}");
+        assert!(refused["text"].as_str().is_some_and(|shown| shown.contains(text)), "{refused}");
+        assert_eq!(server.leases.len(), 2, "{text}");
+    }
+    server.leases.refuses = Some(PutFailure::Busy);
+    let busy = apply(&mut server, &[of(7, subnet)], "ha-partner");
+    let failed = &busy["arguments"]["failed-leases"][0];
+    assert_eq!(failed["ip-address"], lease::<F>(7)["ip-address"], "{busy}");
+    assert_eq!(failed["result"], 4, "{busy}");
+}
+
+#[test]
+fn a_partner_updates_leases_by_rows() {
+    rows_are_stored::<V4>();
+    rows_are_stored::<V6>();
+}
+
 /// The fake server knows the changes of its copy number 7: the lease of the second address.
 #[test]
 fn a_partner_copies_leases_and_then_what_has_changed() {
@@ -589,7 +629,17 @@ fn a_partner_copies_leases_and_then_what_has_changed() {
         assert_eq!(answer["arguments"]["changes-of"], copy, "{origin}");
         assert_eq!(answer["arguments"]["count"], 2, "{origin}");
     }
+    for (origin, form, other) in [("ha-partner", "rows", "leases"), ("user", "leases", "rows")] {
+        let answer = server.call("lease4-get-page", page(origin, &json!({ "as-rows": true })));
+        let arguments = &answer["arguments"];
+        assert_eq!(arguments[form].as_array().map(Vec::len), Some(2), "{origin}");
+        assert_eq!((&answer["result"], &arguments[other]), (&json!(0), &NONE), "{origin}");
+    }
     let changes = |copy: u64| json!({ "changes-of": copy, "changes-from": 0 });
+    let mut as_rows = changes(7);
+    as_rows["as-rows"] = json!(true);
+    let answer = server.call("lease4-get-page", page("ha-partner", &as_rows));
+    assert_eq!(answer["arguments"]["rows"].as_array().map(Vec::len), Some(1), "{answer}");
     let answer = server.call("lease4-get-page", page("ha-partner", &changes(7)));
     assert_eq!(answer["result"], 0);
     let arguments = &answer["arguments"];

@@ -6,7 +6,7 @@ use base::time::NS_PER_S;
 use serde_json::{Value, json};
 
 use crate::clock::http_date;
-use crate::partner::{MAY_HAVE_MORE, NOTES_CHANGES, TAKES_BULK_UPDATES, UNSENT_SINCE};
+use crate::partner::{MAY_HAVE_MORE, NOTES_CHANGES, TAKES_LEASE_ROWS, UNSENT_SINCE};
 use crate::relationship::Relationship;
 use crate::request::HaRequest;
 use crate::state::HaState;
@@ -125,7 +125,7 @@ impl Relationship {
             "state": self.state.name(),
             "unsent-update-count": self.unsent_updates,
             UNSENT_SINCE: self.started.wall_us,
-            TAKES_BULK_UPDATES: true,
+            TAKES_LEASE_ROWS: true,
             NOTES_CHANGES: true,
         });
         if self.config.synchronizes_leases && !self.has_compared_leases {

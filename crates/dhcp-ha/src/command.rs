@@ -13,6 +13,10 @@ pub const NOTE_CHANGES: &str = "note-changes";
 /// Number of a copy, in the arguments of pages of changes and in the answer that begins it.
 pub const CHANGES_OF: &str = "changes-of";
 
+/// Argument of a page: true if the answer is to have the leases as rows of a lease file, in the
+/// list `rows` instead of `leases`.
+pub const AS_ROWS: &str = "as-rows";
+
 /// Command to the partner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartnerCommand {
@@ -53,6 +57,8 @@ pub enum PageRequest {
         after: Option<String>,
         /// True if the partner is to note from now on which leases change.
         notes_changes: bool,
+        /// True if the answer is to have the leases as rows of a lease file.
+        as_rows: bool,
     },
     /// Leases that have changed since the copy began, or since the round before.
     Changes {
@@ -70,18 +76,22 @@ impl PageRequest {
     fn arguments(&self, limit: u32) -> Value {
         let mut arguments = json!({ "from": "start", "limit": limit, "origin": "ha-partner" });
         match self {
-            Self::All { after, notes_changes } => {
+            Self::All { after, notes_changes, as_rows } => {
                 if let Some(after) = after {
                     arguments["from"] = json!(after);
                 }
                 if *notes_changes {
                     arguments[NOTE_CHANGES] = json!(true);
                 }
+                if *as_rows {
+                    arguments[AS_ROWS] = json!(true);
+                }
             }
             Self::Changes { copy, from, is_last_round } => {
                 arguments[CHANGES_OF] = json!(copy);
                 arguments["changes-from"] = json!(from);
                 arguments["is-last-round"] = json!(is_last_round);
+                arguments[AS_ROWS] = json!(true);
             }
         }
         arguments

@@ -8,6 +8,7 @@
 use serde_json::Value;
 
 use crate::command::{CHANGES_OF, CommandResult, PageRequest};
+use crate::update::ROWS;
 
 /// Maximum number of rounds before the one during which the partner is silent.
 const ROUNDS_MAX: u32 = 16;
@@ -46,13 +47,33 @@ pub enum PageRange {
 pub struct PartnerPage {
     /// Addresses that the page is about.
     pub range: PageRange,
-    /// Leases as commands show them, ascending by address.
+    /// Leases as commands show them, ascending by address; empty if the page has `rows`.
     pub leases: Vec<Value>,
+    /// Leases as rows of a lease file, ascending by address.
+    pub rows: Vec<String>,
     /// Leases that the partner had and that have ended since. They are to be deleted before
-    /// `leases` are stored, unless there is a later transaction or another client.
+    /// `leases` and `rows` are stored, unless there is a later transaction or another client.
     pub ended: Vec<Value>,
     /// True if the copy has no further page.
     pub ends_copy: bool,
+}
+
+impl PartnerPage {
+    /// Returns the number of leases.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.leases.len() + self.rows.len()
+    }
+
+    /// Returns the address of the last lease, as text without a prefix length.
+    #[must_use]
+    pub fn last_address(&self) -> Option<&str> {
+        match self.rows.last() {
+            // The address is the first column in both families.
+            Some(row) => row.split(',').next(),
+            None => self.leases.last()?.get("ip-address")?.as_str(),
+        }
+    }
 }
 
 /// Progress of a copy through its pages.
@@ -100,6 +121,8 @@ impl CopyPages {
             (phase, copy) => PageRequest::All {
                 after: self.last_address.clone(),
                 notes_changes: phase == CopyPhase::Serving && copy.is_none(),
+                // A partner that serves meanwhile is of this make.
+                as_rows: phase == CopyPhase::Serving,
             },
         }
     }
@@ -141,11 +164,10 @@ impl CopyPages {
         answer: CommandResult,
         page_leases: usize,
     ) -> Result<PartnerPage, String> {
-        let leases = leases_of(answer.with_code(&[SUCCESS, EMPTY])?)?;
-        let address = leases.last().and_then(|lease| lease.get("ip-address"));
-        let address = address.and_then(Value::as_str).map(str::to_owned);
+        let mut page = page_of(answer.with_code(&[SUCCESS, EMPTY])?)?;
+        let address = page.last_address().map(str::to_owned);
         let after = self.last_address.clone();
-        let is_last = leases.len() < page_leases;
+        let is_last = page.count() < page_leases;
         if !is_last && (address.is_none() || address == after) {
             return Err("the page does not end with a further address".to_owned());
         }
@@ -156,8 +178,9 @@ impl CopyPages {
         } else {
             self.has_all = true;
         }
-        let range = if is_last { PageRange::AllAfter(after) } else { PageRange::After(after) };
-        Ok(PartnerPage { range, leases, ended: Vec::new(), ends_copy: self.has_all })
+        page.range = if is_last { PageRange::AllAfter(after) } else { PageRange::After(after) };
+        page.ends_copy = self.has_all;
+        Ok(page)
     }
 
     fn receive_changes(
@@ -170,14 +193,14 @@ impl CopyPages {
         let Some(Value::Array(ended)) = answer.arguments.remove("ended-leases") else {
             return Err("the page of changes has no list `ended-leases`".to_owned());
         };
-        let leases = leases_of(answer)?;
+        let page = page_of(answer)?;
         let page_leases = page_leases.max(1) as u64;
         self.from = self.from.saturating_add(page_leases);
         if self.from >= total {
             self.from = 0;
             self.end_round(total, page_leases);
         }
-        Ok(PartnerPage { range: PageRange::Listed, leases, ended, ends_copy: self.has_all })
+        Ok(PartnerPage { ended, ends_copy: self.has_all, ..page })
     }
 
     /// Ends a round of `total` addresses, and decides about the next one: a round is short if it
@@ -196,10 +219,24 @@ impl CopyPages {
     }
 }
 
-fn leases_of(mut answer: CommandResult) -> Result<Vec<Value>, String> {
-    match answer.arguments.remove("leases") {
-        Some(Value::Array(leases)) => Ok(leases),
-        None if answer.code == EMPTY => Ok(Vec::new()),
-        _ => Err("the page has no list `leases`".to_owned()),
-    }
+/// Returns the page with the leases of an answer, as one of their addresses only.
+fn page_of(mut answer: CommandResult) -> Result<PartnerPage, String> {
+    let rows = match answer.arguments.remove(ROWS) {
+        None => None,
+        Some(Value::Array(rows)) => {
+            let text = |row| match row {
+                Value::String(row) => Ok(row),
+                _ => Err("the page has a row that is no text".to_owned()),
+            };
+            Some(rows.into_iter().map(text).collect::<Result<Vec<String>, String>>()?)
+        }
+        Some(_) => return Err("the `rows` of the page are no list".to_owned()),
+    };
+    let leases = match answer.arguments.remove("leases") {
+        None if rows.is_some() || answer.code == EMPTY => Vec::new(),
+        Some(Value::Array(leases)) if rows.is_none() => leases,
+        _ => return Err("the page has no list `leases`".to_owned()),
+    };
+    let (range, ended) = (PageRange::Listed, Vec::new());
+    Ok(PartnerPage { range, leases, rows: rows.unwrap_or_default(), ended, ends_copy: false })
 }

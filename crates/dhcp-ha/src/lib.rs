@@ -27,7 +27,7 @@ mod unacked;
 mod update;
 
 pub use administration::{HaAnswer, HaExecution, MAINTENANCE_NOT_ALLOWED};
-pub use command::{CHANGES_OF, CommandResult, NOTE_CHANGES, PageRequest, PartnerCommand};
+pub use command::{AS_ROWS, CHANGES_OF, CommandResult, NOTE_CHANGES, PageRequest, PartnerCommand};
 pub use copy_pages::{PageRange, PartnerPage};
 pub use metrics::HaMetrics;
 pub use partner::{PartnerView, UnsentCount};
@@ -36,6 +36,6 @@ pub use state::HaState;
 pub use synchronization::RETURNED_MAX;
 pub use unacked::PartnerQuery;
 pub use update::{
-    HEARS_LATER_LEASE, LATER_LEASE, UpdateVerdict, bulk_apply, bulk_verdicts, lease_command,
-    lease_verdict, update_of, with_origin,
+    HEARS_LATER_LEASE, LATER_LEASE, ROWS, UpdateVerdict, bulk_apply, bulk_apply_rows,
+    bulk_verdicts, lease_command, lease_verdict, update_of, with_origin,
 };

@@ -14,9 +14,9 @@ pub(crate) const UNSENT_SINCE: &str = "unsent-since";
 /// it learns which of its own the partner lacks. Kea ignores it.
 pub(crate) const MAY_HAVE_MORE: &str = "may-have-more";
 
-/// Member of a heartbeat's answer: true if the server takes the updates of several DHCPv4 leases in
-/// one command. Kea ignores it.
-pub(crate) const TAKES_BULK_UPDATES: &str = "takes-bulk-updates";
+/// Member of a heartbeat's answer: true if the server takes the updates of several leases in one
+/// command, in DHCPv4, too, and as rows of a lease file. Kea ignores it.
+pub(crate) const TAKES_LEASE_ROWS: &str = "takes-lease-rows";
 /// Member of a heartbeat's answer: true if the server notes which leases change while its partner
 /// copies them. Kea ignores it.
 pub(crate) const NOTES_CHANGES: &str = "notes-changes";
@@ -58,9 +58,9 @@ pub struct PartnerView {
     /// True if the partner is terminated and starts anew when the clocks agree. Only Godwit's
     /// heartbeats say so.
     pub may_heal: bool,
-    /// True if the partner takes the updates of several DHCPv4 leases in one command. Only Godwit's
-    /// heartbeats say so.
-    pub takes_bulk_updates: bool,
+    /// True if the partner takes the updates of several leases in one command, in DHCPv4, too, and
+    /// as rows of a lease file. Only Godwit's heartbeats say so.
+    pub takes_lease_rows: bool,
     /// True if the partner notes which leases change while this server copies them, so that it need
     /// not be silent meanwhile. Only Godwit's heartbeats say so.
     pub notes_changes: bool,
@@ -108,7 +108,7 @@ impl PartnerView {
         let is_set = |key: &str| answer.arguments.get(key).and_then(Value::as_bool) == Some(true);
         self.may_heal = is_set("may-heal");
         self.may_have_more = is_set(MAY_HAVE_MORE);
-        self.takes_bulk_updates = is_set(TAKES_BULK_UPDATES);
+        self.takes_lease_rows = is_set(TAKES_LEASE_ROWS);
         self.notes_changes = is_set(NOTES_CHANGES);
         self.unsent = unsent;
         if let Some(copied) = &mut self.copied

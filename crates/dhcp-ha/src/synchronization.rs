@@ -200,7 +200,7 @@ impl Synchronization {
             pages if pages.needs_silence() => SyncStep::Disable,
             _ => SyncStep::Page,
         };
-        self.leases += page.as_ref().map_or(0, |page| page.leases.len() as u64);
+        self.leases += page.as_ref().map_or(0, |page| page.count() as u64);
         page
     }
 }

@@ -36,6 +36,9 @@ pub const LATER_LEASE: &str = "LaterLease";
 /// send it: for Kea that answer is a conflict, and ten of them end the relationship.
 pub const HEARS_LATER_LEASE: &str = "hears-later-lease";
 
+/// Argument of a bulk update: leases as rows of a lease file with all columns.
+pub const ROWS: &str = "rows";
+
 /// Returns the lease, as commands show it, in the form of an update: with the time of its end
 /// (`expire`) instead of its last transaction (`cltt`).
 #[must_use]
@@ -65,27 +68,44 @@ pub fn lease_command(mut update: Value, is_deletion: bool) -> Value {
     json!({ "command": name, "service": ["dhcp4"], "arguments": update })
 }
 
-/// Returns the text of the command that updates the leases of `updates` and deletes those of
-/// `deletions`, results of [`update_of`], at a partner that is the daemon `service` (`dhcp4`,
-/// `dhcp6`). Kea has it for DHCPv6 only; a DHCPv4 partner says in heartbeats that it takes it
-/// ([`PartnerView::takes_bulk_updates`](crate::PartnerView)).
+/// Returns the text of the command that updates `leases`, results of [`update_of`], and deletes
+/// those of `deletions`, such results, too, at a partner that is the daemon `service` (`dhcp4`,
+/// `dhcp6`). Kea has it for DHCPv6 only.
 #[must_use]
-pub fn bulk_apply(service: &str, updates: &[&Value], deletions: &[&Value]) -> String {
-    let family = service.trim_start_matches("dhcp");
+pub fn bulk_apply(service: &str, leases: &[Value], deletions: &[Value]) -> String {
     // Copies of the leases in one JSON value would cost more than the text.
+    let lists = format_args!(
+        "\"deleted-leases\":{},\"leases\":{}",
+        JsonArray(deletions),
+        JsonArray(leases)
+    );
+    bulk_command(service, lists)
+}
+
+/// Returns the text of the command that updates the leases in `rows`, rows of a lease file without
+/// their line ends, at a partner whose heartbeats say that it takes them
+/// ([`PartnerView::takes_lease_rows`](crate::PartnerView)). Neither side makes a JSON value of each
+/// field, which would cost more than everything else that an update needs.
+///
+/// The command has no other list: another program at the partner's address, which ignores the rows,
+/// must not take it for an empty one.
+#[must_use]
+pub fn bulk_apply_rows(service: &str, rows: &[String]) -> String {
+    bulk_command(service, format_args!("\"{ROWS}\":{}", JsonArray(rows)))
+}
+
+fn bulk_command(service: &str, lists: fmt::Arguments<'_>) -> String {
+    let family = service.trim_start_matches("dhcp");
     format!(
         "{{\"command\":\"lease{family}-bulk-apply\",\"service\":[\"{service}\"],\"arguments\":{{\
-         \"deleted-leases\":{},\"leases\":{},\"origin\":\"{PARTNER_ORIGIN}\",\
-         \"{HEARS_LATER_LEASE}\":true}}}}",
-        JsonArray(deletions),
-        JsonArray(updates)
+         {lists},\"origin\":\"{PARTNER_ORIGIN}\",\"{HEARS_LATER_LEASE}\":true}}}}"
     )
 }
 
-/// JSON values that are displayed as one array.
-struct JsonArray<'v>(&'v [&'v Value]);
+/// Values that are displayed as one JSON array.
+struct JsonArray<'v, T>(&'v [T]);
 
-impl fmt::Display for JsonArray<'_> {
+impl fmt::Display for JsonArray<'_, Value> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;
         for (index, value) in self.0.iter().enumerate() {
@@ -93,6 +113,32 @@ impl fmt::Display for JsonArray<'_> {
         }
         f.write_str("]")
     }
+}
+
+impl fmt::Display for JsonArray<'_, String> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (index, text) in self.0.iter().enumerate() {
+            f.write_str(if index > 0 { ",\"" } else { "\"" })?;
+            write_escaped(text, f)?;
+            f.write_str("\"")?;
+        }
+        f.write_str("]")
+    }
+}
+
+/// Writes the content of a JSON string (RFC 8259 §7).
+fn write_escaped(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let is_special = |letter: char| letter < ' ' || matches!(letter, '"' | '\\');
+    for part in text.split_inclusive(is_special) {
+        let special = part.chars().next_back().filter(|last| is_special(*last));
+        match special.and_then(|special| Some((part.strip_suffix(special)?, special))) {
+            Some((plain, special @ ('"' | '\\'))) => write!(f, "{plain}\\{special}")?,
+            Some((plain, special)) => write!(f, "{plain}\\u{:04x}", u32::from(special))?,
+            None => f.write_str(part)?,
+        }
+    }
+    Ok(())
 }
 
 /// Returns a command that has come over the partner's socket with the origin of a partner, if it
@@ -134,24 +180,33 @@ pub fn lease_verdict(answer: &CommandResult) -> UpdateVerdict {
     verdict(answer.code, &answer.text)
 }
 
-/// Returns the verdicts that the answer to [`bulk_apply`] expresses about the leases of
-/// `addresses`, as texts without a prefix length.
+/// Returns the verdicts that the answer to [`bulk_apply`] expresses about `count` leases;
+/// `address_of` returns the address of each as text, without a prefix length.
 #[must_use]
-pub fn bulk_verdicts(answer: &CommandResult, addresses: &[String]) -> Vec<UpdateVerdict> {
+pub fn bulk_verdicts(
+    answer: &CommandResult,
+    count: usize,
+    address_of: impl Fn(usize) -> String,
+) -> Vec<UpdateVerdict> {
     if !matches!(answer.code, SUCCESS | EMPTY) {
-        return vec![verdict(answer.code, &answer.text); addresses.len()];
+        return vec![verdict(answer.code, &answer.text); count];
     }
-    let failed = ["failed-leases", "failed-deleted-leases"]
-        .into_iter()
-        .filter_map(|key| answer.arguments.get(key).and_then(Value::as_array))
-        .flatten();
-    let of_address = |address: &String| {
-        let is_it = |one: &&Value| one["ip-address"].as_str() == Some(address.as_str());
-        let Some(failure) = failed.clone().find(is_it) else { return UpdateVerdict::Taken };
-        let text = failure["error-message"].as_str().unwrap_or_default();
-        verdict(failure["result"].as_i64().unwrap_or(1), text)
-    };
-    addresses.iter().map(of_address).collect()
+    let mut verdicts = vec![UpdateVerdict::Taken; count];
+    let lists = ["failed-leases", "failed-deleted-leases"];
+    let lists = lists.iter().filter_map(|key| answer.arguments.get(*key)?.as_array());
+    let failed: Vec<&Value> = lists.flatten().collect();
+    if failed.is_empty() {
+        return verdicts;
+    }
+    for (index, of_lease) in verdicts.iter_mut().enumerate() {
+        let address = address_of(index);
+        let is_it = |one: &&&Value| one["ip-address"].as_str() == Some(address.as_str());
+        if let Some(failure) = failed.iter().find(is_it) {
+            let text = failure["error-message"].as_str().unwrap_or_default();
+            *of_lease = verdict(failure["result"].as_i64().unwrap_or(1), text);
+        }
+    }
+    verdicts
 }
 
 #[cfg(test)]
@@ -186,7 +241,8 @@ mod tests {
             update_of(json!({ "ip-address": address, "cltt": 1000, "valid-lft": last }))
         });
         let [first, second, third] = &leases;
-        let text = bulk_apply("dhcp4", &[first, second], &[third]);
+        let updated = [first.clone(), second.clone()];
+        let text = bulk_apply("dhcp4", &updated, core::slice::from_ref(third));
         let command: Value = serde_json::from_str(&text).unwrap();
         let arguments = json!({
             "deleted-leases": [{ "ip-address": "10.0.0.3", "expire": 1003, "valid-lft": 3 }],
@@ -204,6 +260,16 @@ mod tests {
         let none: Value = serde_json::from_str(&bulk_apply("dhcp6", &[], &[])).unwrap();
         assert_eq!(none["command"], "lease6-bulk-apply");
         assert_eq!(none["arguments"]["leases"], json!([]));
+    }
+
+    #[test]
+    fn rows_are_strings_of_the_command() {
+        let rows = ["10.0.0.1,ü", "", "{ \"a\": \"\\n\" }", "\u{0}\t\u{1f}\u{7f}"];
+        let text = bulk_apply_rows("dhcp4", &rows.map(str::to_owned));
+        let command: Value = serde_json::from_str(&text).unwrap();
+        let arguments = json!({ ROWS: rows, "origin": "ha-partner", "hears-later-lease": true });
+        assert_eq!(command["command"], "lease4-bulk-apply");
+        assert_eq!(command["arguments"], arguments);
     }
 
     #[test]
@@ -240,17 +306,18 @@ mod tests {
         let failed = json!({ "failed-leases": [
             { "type": "IA_NA", "ip-address": "2001:db8::2", "result": 4,
               "error-message": "ResourceBusy: x" } ] });
-        let addresses = ["2001:db8::1".to_owned(), "2001:db8::2".to_owned()];
-        let verdicts = bulk_verdicts(&answer(0, "", failed), &addresses);
+        let address = |index: usize| ["2001:db8::1", "2001:db8::2"][index].to_owned();
+        let verdicts_of = |answer: &CommandResult| bulk_verdicts(answer, 2, address);
+        let verdicts = verdicts_of(&answer(0, "", failed));
         assert_eq!(verdicts, [UpdateVerdict::Taken, UpdateVerdict::Busy]);
-        let verdicts = bulk_verdicts(&answer(1, "bad", Value::Null), &addresses);
+        let verdicts = verdicts_of(&answer(1, "bad", Value::Null));
         assert_eq!(verdicts, vec![UpdateVerdict::Refused("1: bad".to_owned()); 2]);
         let failed = json!({ "failed-deleted-leases": [
             { "type": "IA_NA", "ip-address": "2001:db8::1", "result": 1, "error-message": "x" },
             { "type": "IA_NA", "ip-address": "2001:db8::2", "result": 3 } ] });
-        let verdicts = bulk_verdicts(&answer(0, "", failed), &addresses);
+        let verdicts = verdicts_of(&answer(0, "", failed));
         assert_eq!(verdicts, [UpdateVerdict::Refused("1: x".to_owned()), UpdateVerdict::Taken]);
         // A deletion of a lease that does not exist counts as done.
-        assert_eq!(bulk_verdicts(&answer(3, "", Value::Null), &addresses)[0], UpdateVerdict::Taken);
+        assert_eq!(verdicts_of(&answer(3, "", Value::Null))[0], UpdateVerdict::Taken);
     }
 }

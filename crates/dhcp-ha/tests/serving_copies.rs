@@ -11,7 +11,8 @@ use crate::states::{DATE, FIRST_PAGE, NOW, at, executed, heartbeat};
 use crate::world::config;
 
 /// First page of a copy from a partner that serves clients.
-const FIRST_NOTING: PageRequest = PageRequest::All { after: None, notes_changes: true };
+const FIRST_NOTING: PageRequest =
+    PageRequest::All { after: None, notes_changes: true, as_rows: true };
 /// Silence, and the number of updates that the copy covers.
 const SILENCE: [PartnerCommand; 2] = [PartnerCommand::Disable(None), PartnerCommand::Heartbeat];
 
@@ -67,9 +68,39 @@ fn receive_all(one: &mut Relationship) {
     let first = page(one, FIRST_NOTING, &json!({ "leases": leases, CHANGES_OF: 7 }));
     assert_eq!((first.range, first.leases.len()), (PageRange::After(None), 5));
     let after = Some("4".to_owned());
-    let second = PageRequest::All { after: after.clone(), notes_changes: false };
+    let second = PageRequest::All { after: after.clone(), notes_changes: false, as_rows: true };
     let second = page(one, second, &json!({ "leases": [] }));
     assert_eq!((second.range, second.ends_copy), (PageRange::AllAfter(after), false));
+}
+
+#[test]
+fn rows_of_a_page_are_leases() {
+    let mut one = syncing("partner-down");
+    let rows: Vec<String> = (0..5).map(|at| format!("10.0.0.{at},x")).collect();
+    let first = page(&mut one, FIRST_NOTING, &json!({ "rows": rows, CHANGES_OF: 7 }));
+    assert_eq!((first.range, first.leases.len(), first.rows), (PageRange::After(None), 0, rows));
+    let after = Some("10.0.0.4".to_owned());
+    let second = PageRequest::All { after, notes_changes: false, as_rows: true };
+    for (bad, reason) in [
+        (json!({ "rows": [5] }), "no text"),
+        (json!({ "rows": {} }), "no list"),
+        (json!({ "rows": [], "leases": [] }), "no list `leases`"),
+    ] {
+        let mut one = one.clone();
+        assert_eq!(answer(&mut one, PartnerCommand::Page(second.clone()), success(&bad)), None);
+        answer(&mut one, PartnerCommand::Enable, success(&Value::Null));
+        let failure = &one.partner().failure;
+        assert!(failure.contains(reason), "{failure}");
+    }
+    page(&mut one, second, &json!({ "rows": ["10.0.0.9,x"] }));
+    let page = page(
+        &mut one,
+        changes(0, false),
+        &json!({
+            "rows": ["10.0.0.9,y"], "ended-leases": [], "changes-total": 1
+        }),
+    );
+    assert_eq!((page.count(), page.range), (1, PageRange::Listed));
 }
 
 /// Passes the answers by which the partner is silent.
@@ -216,10 +247,12 @@ fn pages_name_the_copy_and_the_round() {
     assert_eq!(arguments(FIRST_PAGE), base);
     let mut noting = base.clone();
     noting["note-changes"] = json!(true);
+    noting["as-rows"] = json!(true);
     assert_eq!(arguments(FIRST_NOTING), noting);
     let mut round = base;
     round["changes-of"] = json!(7);
     round["changes-from"] = json!(5);
     round["is-last-round"] = json!(true);
+    round["as-rows"] = json!(true);
     assert_eq!(arguments(changes(5, true)), round);
 }

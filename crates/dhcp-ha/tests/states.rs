@@ -14,7 +14,8 @@ use crate::world::config;
 pub(crate) const NOW: Now = Now { mono_ns: 10 * NS_PER_S, wall_us: 1_795_703_492_000_000 };
 
 /// First page of a copy from a silent partner.
-pub(crate) const FIRST_PAGE: PageRequest = PageRequest::All { after: None, notes_changes: false };
+pub(crate) const FIRST_PAGE: PageRequest =
+    PageRequest::All { after: None, notes_changes: false, as_rows: false };
 
 pub(crate) fn at(ms: u64) -> Now {
     NOW.after_ns(ms * NS_PER_MS)

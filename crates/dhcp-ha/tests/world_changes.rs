@@ -49,7 +49,7 @@ impl WorldServer {
     /// Returns the answer's code and arguments for a page that another server asks for at `step`.
     pub(crate) fn answer_page(&mut self, page: &PageRequest, step: u64) -> (i64, Value) {
         let (copy, from, is_last_round) = match page {
-            PageRequest::All { after, notes_changes } => {
+            PageRequest::All { after, notes_changes, .. } => {
                 let mut arguments = json!({ "leases": [] });
                 if *notes_changes {
                     let copy = Some(step);

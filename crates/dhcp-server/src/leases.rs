@@ -20,7 +20,10 @@ use dhcp_lease::{
 };
 use dhcp_store::database::DatabaseThread;
 use dhcp_store::log::{self, CoreOptions, LogThread, LogThreadOptions, SharedLogState};
-use dhcp_store::memfile::{LeaseFileFamily, LoadReport, Memfile, OpenOptions, rows_of_table};
+use dhcp_store::memfile::{
+    LeaseFileFamily, LoadReport, Memfile, OpenOptions, decode_row, encode_row, newest,
+    rows_of_table,
+};
 use dhcp_store::sql::SharedRows;
 use dhcp_store::storage::DiskStorage;
 use dhcp_store::{DatabaseStore, MemfileStore, OpenError};
@@ -40,6 +43,25 @@ const LOGGED_STEP_S: u64 = 60;
 /// Maximum number of attempts to write a new lease file before the server ends, if `on-fail`
 /// demands that it ends.
 const TRIES_MAX: u32 = 30;
+
+/// Returns the lease in `row`, a row of a lease file with all columns and without its line end, as
+/// partners send it; `None` if it is none.
+pub(crate) fn lease_of_row<P: DaemonFamily>(row: &str) -> Option<Lease<P>> {
+    let mut line = Vec::with_capacity(row.len() + 1);
+    line.extend_from_slice(row.as_bytes());
+    line.push(b'\n');
+    decode_row(&line).ok()
+}
+
+/// Returns `lease` as a row of a lease file with all columns and without its line end.
+pub(crate) fn row_of_lease<P: DaemonFamily>(lease: &Lease<P>) -> String {
+    let mut row = Vec::new();
+    encode_row(&lease.row(), newest::<P>(), &mut row);
+    row.pop();
+    // The texts of a lease are UTF-8, so that nothing is replaced.
+    String::from_utf8(row)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
 
 /// Lease backend: the place that keeps the server's leases.
 pub(crate) enum LeaseBackend<P: DaemonFamily> {

@@ -1,18 +1,27 @@
 //! Command `lease6-bulk-apply`: changes of many leases in one command. Kea has no
-//! `lease4-bulk-apply`.
+//! `lease4-bulk-apply`, and no leases as rows of a lease file, which partners of this make send.
 
+use dhcp_ha::ROWS;
+use dhcp_lease::Lease;
 use serde_json::{Map, Value, json};
 
-use super::change::{ChangeSender, is_late_deletion, newest_s, put, read_lease};
-use super::lease_fields::as_map;
+use super::change::{
+    ChangeSender, is_late_deletion, newest_s, put, read_lease, subnet_of, with_checked_context,
+};
+use super::lease_fields::{as_map, checked_lease};
 use super::selector::{LeaseSelector, LeaseSelectorKey};
 use crate::answer::{CommandAnswer, Outcome, ResultCode};
 use crate::arguments::{ArgumentFields, ReceivedCommand};
 use crate::backend::CommandBackend;
 use crate::family::CommandFamily;
+use crate::ip_version::IpVersion;
+
+/// Maximum number of characters of a bad row in an answer.
+const SHOWN_MAX: usize = 100;
 
 /// Executes `lease#-bulk-apply`: deletes the leases in `deleted-leases`, then adds or replaces
-/// those in `leases`. A malformed lease refuses the command before anything has changed.
+/// those in `leases`, and those of a partner in `rows`. A malformed lease refuses the command
+/// before anything has changed.
 pub(super) fn apply<F: CommandFamily>(
     request: &ReceivedCommand<'_>,
     backend: &mut dyn CommandBackend<Family = F>,
@@ -22,20 +31,27 @@ pub(super) fn apply<F: CommandFamily>(
         fields.ok_or_else(|| CommandAnswer::error("Command arguments missing or a not a map."))?;
     let deleted = list(&fields, "deleted-leases")?;
     let added = list(&fields, "leases")?;
-    if deleted.is_none() && added.is_none() {
+    let sender = ChangeSender::of(&fields);
+    let rows = match sender {
+        ChangeSender::Partner { .. } => list(&fields, ROWS)?,
+        ChangeSender::Administrator => None,
+    };
+    if deleted.is_none() && added.is_none() && rows.is_none() {
         return Err(CommandAnswer::error(
             "neither 'deleted-leases' nor 'leases' parameter specified",
         ));
     }
-    let sender = ChangeSender::of(&fields);
     let deleted = deleted.unwrap_or_default().iter();
     let deleted: Vec<Deletion<'_, F>> =
         deleted.map(|item| Deletion::read(item, sender)).collect::<Result<_, _>>()?;
+    // Not a conflict, also where a single lease would be one, as in Kea.
+    let as_error = |answer| CommandAnswer { result: ResultCode::Error, ..answer };
     let mut leases = Vec::new();
     for item in added.unwrap_or_default() {
-        // Not a conflict, also where a single lease would be one, as in Kea.
-        let as_error = |answer| CommandAnswer { result: ResultCode::Error, ..answer };
         leases.push(read_lease(&as_map(item)?, backend).map_err(as_error)?);
+    }
+    for item in rows.unwrap_or_default() {
+        leases.push(lease_of_row(item, backend).map_err(as_error)?);
     }
     let mut done = 0;
     let mut details = Map::new();
@@ -48,10 +64,14 @@ pub(super) fn apply<F: CommandFamily>(
     }
     let mut failed = Vec::new();
     for lease in leases {
-        let failing = lease.clone();
+        let (ip, kind) = (F::ip(lease.address), lease.kind());
         match put(backend, lease, true, sender) {
             Ok(_) => done += 1,
-            Err(answer) => failed.push(failure(&F::to_json(&failing), &answer)),
+            Err(answer) => {
+                let kind = (F::VERSION == IpVersion::V6).then(|| F::kind_name(kind));
+                let resource = json!({ "type": kind, "ip-address": ip.to_string() });
+                failed.push(failure(&resource, &answer));
+            }
         }
     }
     if !failed.is_empty() {
@@ -71,6 +91,20 @@ fn list<'a>(fields: &ArgumentFields<'a>, name: &str) -> Result<Option<&'a [Value
         Some(Value::Array(items)) => Ok(Some(items)),
         Some(_) => Err(CommandAnswer::error(format!("the '{name}' parameter must be a list"))),
     }
+}
+
+/// Returns the lease in `item`, a row of a lease file, if it belongs to a subnet of the server.
+fn lease_of_row<F: CommandFamily>(
+    item: &Value,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> Result<Lease<F>, CommandAnswer> {
+    let row = item.as_str().unwrap_or_default();
+    let lease = backend.leases().read_row(row).ok_or_else(|| {
+        let beginning: String = row.chars().take(SHOWN_MAX).collect();
+        CommandAnswer::error(format!("'{ROWS}' has no row of a lease file: '{beginning}'"))
+    })?;
+    let lease = checked_lease(lease, &|id, address| subnet_of(backend, id, address))?;
+    with_checked_context(lease, backend)
 }
 
 /// Deletion of a lease.

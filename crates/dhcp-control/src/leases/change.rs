@@ -14,6 +14,7 @@ use crate::backend::{CommandBackend, PutFailure};
 use crate::extended_info::check_extended_info;
 use crate::family::CommandFamily;
 use crate::ip_version::IpVersion;
+use crate::subnet_facts::SubnetFacts;
 
 /// Checks that a lease has a client or is declined: no lease file of Kea contains any other lease.
 fn refuse_anonymous<F: CommandFamily>(lease: &Lease<F>) -> Result<(), CommandAnswer> {
@@ -37,11 +38,29 @@ pub(super) fn read_lease<F: CommandFamily>(
     fields: &ArgumentFields<'_>,
     backend: &dyn CommandBackend<Family = F>,
 ) -> Result<Lease<F>, CommandAnswer> {
-    let subnet = |id, address| match id {
+    let subnet = |id, address| subnet_of(backend, id, address);
+    let lease = F::from_json(fields, &subnet, backend.now().wall_s())?;
+    with_checked_context(lease, backend)
+}
+
+/// Returns the subnet with the number `id`, or if that is 0 the one that `address` belongs to.
+pub(super) fn subnet_of<F: CommandFamily>(
+    backend: &dyn CommandBackend<Family = F>,
+    id: u32,
+    address: IpAddr,
+) -> Option<SubnetFacts> {
+    match id {
         0 => backend.subnet_of(address),
         id => backend.subnet(id),
-    };
-    let mut lease = F::from_json(fields, &subnet, backend.now().wall_s())?;
+    }
+}
+
+/// Returns `lease` if its user context, after its extended info has been checked and corrected as
+/// the configuration demands, can be stored.
+pub(super) fn with_checked_context<F: CommandFamily>(
+    mut lease: Lease<F>,
+    backend: &dyn CommandBackend<Family = F>,
+) -> Result<Lease<F>, CommandAnswer> {
     // Like Kea, we fix the extended info silently: the answer does not report it.
     check_extended_info::<F>(&mut lease, backend.extended_info_checks());
     // The correction may have made the user context longer.

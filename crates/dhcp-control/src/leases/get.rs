@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use dhcp_ha::{CHANGES_OF, NOTE_CHANGES};
+use dhcp_ha::{AS_ROWS, CHANGES_OF, NOTE_CHANGES, ROWS};
 use dhcp_lease::{ChangesRequest, ClientKey, Lease, LeaseState};
 use serde_json::{Value, json};
 
@@ -121,13 +121,34 @@ pub(super) fn page<F: CommandFamily>(
         let released = leases.iter_mut().filter(|lease| lease.state == LeaseState::Released);
         released.for_each(|lease| lease.state = LeaseState::ExpiredReclaimed);
     }
-    let mut answer = listed::<F>(&leases);
     let mut arguments = json!({ "count": leases.len() });
     if let Some(copy) = copy {
         arguments[CHANGES_OF] = json!(copy);
     }
+    let as_rows = is_for_partner && fields.get(AS_ROWS) == Some(&true.into());
+    Ok(page_answer(&leases, arguments, as_rows, backend))
+}
+
+/// Returns the answer with a page of `leases` and the further `arguments`; as rows of a lease file
+/// if `as_rows` and the server has such rows.
+fn page_answer<F: CommandFamily>(
+    leases: &[Lease<F>],
+    mut arguments: Value,
+    as_rows: bool,
+    backend: &mut dyn CommandBackend<Family = F>,
+) -> CommandAnswer {
+    let backend = backend.leases();
+    let row = |lease| backend.to_row(lease).map(Value::String);
+    let rows: Option<Vec<Value>> = as_rows.then(|| leases.iter().map(row).collect()).flatten();
+    let mut answer = match rows {
+        Some(rows) => {
+            arguments[ROWS] = Value::Array(rows);
+            list_answer::<F>(leases.len())
+        }
+        None => listed(leases),
+    };
     answer.arguments = Some(arguments);
-    Ok(answer)
+    answer
 }
 
 /// Returns a page of at most `limit` leases that have changed during a copy by the partner.
@@ -148,13 +169,13 @@ fn changes<F: CommandFamily>(
         CommandAnswer::error("this server does not know all changes since the copy began")
     })?;
     let ended: Vec<Value> = page.ended.iter().map(F::to_json).collect();
-    let mut answer = listed::<F>(&page.leases);
-    answer.arguments = Some(json!({
+    let arguments = json!({
         "changes-total": page.total,
         "count": page.leases.len(),
         "ended-leases": ended,
-    }));
-    Ok(answer)
+    });
+    let as_rows = fields.get(AS_ROWS) == Some(&true.into());
+    Ok(page_answer(&page.leases, arguments, as_rows, backend))
 }
 
 pub(super) fn by_hardware<F: CommandFamily>(
@@ -291,6 +312,12 @@ fn listed<F: CommandFamily>(leases: &[Lease<F>]) -> CommandAnswer {
     list.answer::<F>()
 }
 
+/// Returns the answer about a list of `count` leases, without the list.
+fn list_answer<F: CommandFamily>(count: usize) -> CommandAnswer {
+    let result = if count == 0 { ResultCode::Empty } else { ResultCode::Success };
+    CommandAnswer::text(result, format!("{count} {} lease(s) found.", F::VERSION.name()))
+}
+
 /// JSON text of the leases that a command adds to its answer one by one.
 #[derive(Default)]
 struct LeaseListText {
@@ -307,8 +334,6 @@ impl LeaseListText {
 
     fn answer<F: CommandFamily>(mut self) -> CommandAnswer {
         self.text.push_str(if self.count == 0 { "[  ]" } else { " ]" });
-        let result = if self.count == 0 { ResultCode::Empty } else { ResultCode::Success };
-        let text = format!("{} {} lease(s) found.", self.count, F::VERSION.name());
-        CommandAnswer::text(result, text).and_leases(self.text)
+        list_answer::<F>(self.count).and_leases(self.text)
     }
 }

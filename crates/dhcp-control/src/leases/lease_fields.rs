@@ -48,8 +48,19 @@ pub(super) fn subnet_for(
     is_address: bool,
     subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
 ) -> Result<SubnetFacts, CommandAnswer> {
-    let version = if address.is_ipv4() { 4 } else { 6 };
     let id = fields.optional_number("subnet-id")?.unwrap_or(0);
+    check_subnet(id, address, is_address, subnet)
+}
+
+/// Returns the subnet of a lease of `address` with the subnet's number `id`, or the one that the
+/// address belongs to if the number is 0.
+fn check_subnet(
+    id: u32,
+    address: IpAddr,
+    is_address: bool,
+    subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
+) -> Result<SubnetFacts, CommandAnswer> {
+    let version = if address.is_ipv4() { 4 } else { 6 };
     if id == 0 && !is_address {
         return Err(CommandAnswer::error(
             "Subnet-id is 0 or not specified. This is allowed for address leases only, not prefix \
@@ -75,6 +86,42 @@ pub(super) fn subnet_for(
     Ok(facts)
 }
 
+/// Latest time of a lease's transaction in a row, in seconds since 1970: with every lifetime its
+/// end is a number that JSON has.
+const CLTT_MAX_S: u64 = i64::MAX as u64 - u32::MAX as u64;
+
+/// Returns `lease`, which a partner has sent as a row of a lease file, with the number of its
+/// subnet, if the lease passes the checks of one that comes as fields.
+pub(crate) fn checked_lease<F: CommandFamily>(
+    mut lease: Lease<F>,
+    subnet: &dyn Fn(u32, IpAddr) -> Option<SubnetFacts>,
+) -> Result<Lease<F>, CommandAnswer> {
+    let is_address = lease.kind() == F::USUAL_KIND;
+    let ip = F::ip(lease.address);
+    lease.subnet_id = check_subnet(lease.subnet_id, ip.into(), is_address, subnet)?.id;
+    F::check_resource(&lease)?;
+    check_name(&lease.hostname, lease.fqdn_fwd || lease.fqdn_rev)?;
+    if !(1..=CLTT_MAX_S).contains(&lease.cltt_s) {
+        return Err(CommandAnswer::error(format!("expiration time is wrong for address {ip}")));
+    }
+    let context = &*lease.user_context;
+    if !context.is_empty() && serde_json::from_str::<Map<String, Value>>(context).is_err() {
+        return Err(CommandAnswer::error(format!("the user context of {ip} is not a JSON map")));
+    }
+    check_storable_context(context)?;
+    Ok(lease)
+}
+
+/// Checks that a lease whose DNS entries the server keeps if `has_entries` has a host name.
+fn check_name(hostname: &str, has_entries: bool) -> Result<(), CommandAnswer> {
+    if hostname.is_empty() && has_entries {
+        return Err(CommandAnswer::error(
+            "No hostname specified and either forward or reverse fqdn was set to true.",
+        ));
+    }
+    Ok(())
+}
+
 /// Reads the lease of `address` and `client` in `subnet` from a command's arguments, without the
 /// fields that only its family has.
 pub(super) fn read_common<F: CommandFamily>(
@@ -89,11 +136,7 @@ pub(super) fn read_common<F: CommandFamily>(
     let cltt_s = cltt(fields, valid_lifetime_s, &F::ip(address).to_string())?.unwrap_or(now_s);
     let (fqdn_fwd, fqdn_rev) = (fields.flag("fqdn-fwd")?, fields.flag("fqdn-rev")?);
     let hostname = fields.optional_text("hostname")?.unwrap_or_default().to_lowercase();
-    if hostname.is_empty() && (fqdn_fwd || fqdn_rev) {
-        return Err(CommandAnswer::error(
-            "No hostname specified and either forward or reverse fqdn was set to true.",
-        ));
-    }
+    check_name(&hostname, fqdn_fwd || fqdn_rev)?;
     let state = state(fields.optional_number("state")?.unwrap_or(0))?;
     let user_context = user_context(fields)?;
     Ok(Lease {
@@ -216,5 +259,86 @@ pub(super) fn as_map<'a>(item: &'a Value) -> Result<ArgumentFields<'a>, CommandA
             "get(string) called on a non-map Element: {}",
             type_name(other)
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::{Ipv4Addr, Ipv6Addr};
+
+    use dhcp_lease::ClientId;
+    use dhcp_lease::v4::V4;
+    use dhcp_lease::v6::{LeaseClient, LeaseExtra, Resource, V6};
+
+    use super::*;
+
+    fn subnet(id: u32, address: IpAddr) -> Option<SubnetFacts> {
+        let (prefix, length): (IpAddr, u8) = match address {
+            IpAddr::V4(_) => (Ipv4Addr::new(192, 0, 2, 0).into(), 24),
+            IpAddr::V6(_) => (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0).into(), 32),
+        };
+        (id <= 7).then_some(SubnetFacts { id: 7, prefix, length, valid_lifetime_s: 0 })
+    }
+
+    fn lease<F: CommandFamily>(address: F::Address, client: F::LeaseClient) -> Lease<F> {
+        Lease {
+            address,
+            client,
+            valid_lifetime_s: 600,
+            cltt_s: 1_000,
+            subnet_id: 7,
+            pool_id: 0,
+            fqdn_fwd: false,
+            fqdn_rev: false,
+            hostname: HostName::default(),
+            state: LeaseState::Assigned,
+            user_context: Box::default(),
+            extra: F::LeaseExtra::default(),
+        }
+    }
+
+    fn lease_v4() -> Lease<V4> {
+        lease(Ipv4Addr::new(192, 0, 2, 7), dhcp_lease::v4::LeaseClient::default())
+    }
+
+    #[test]
+    fn a_row_of_a_partner_passes_the_checks_of_fields() {
+        let checked = |lease| checked_lease::<V4>(lease, &subnet);
+        assert_eq!(checked(lease_v4()), Ok(lease_v4()));
+        let by_address = Lease { subnet_id: 0, ..lease_v4() };
+        assert_eq!(checked(by_address).map(|lease| lease.subnet_id), Ok(7));
+        let last = Lease { cltt_s: CLTT_MAX_S, valid_lifetime_s: u32::MAX, ..lease_v4() };
+        assert!(checked(last.clone()).is_ok());
+        for bad in [
+            Lease { subnet_id: 8, ..lease_v4() },
+            Lease { address: Ipv4Addr::new(192, 0, 3, 7), ..lease_v4() },
+            Lease { fqdn_rev: true, ..lease_v4() },
+            Lease { cltt_s: 0, ..lease_v4() },
+            Lease { cltt_s: CLTT_MAX_S + 1, ..last },
+            Lease { user_context: "{ \"a\" }".into(), ..lease_v4() },
+            Lease { user_context: "[]".into(), ..lease_v4() },
+            Lease { user_context: "{ \"a\": \"\\u0000\" }".into(), ..lease_v4() },
+            Lease {
+                user_context: format!("{{\"a\":\"{}\"}}", "b".repeat(70_000)).into(),
+                ..lease_v4()
+            },
+        ] {
+            assert!(checked(bad.clone()).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_row_with_a_prefix_passes_the_checks_of_fields() {
+        let address = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0);
+        let client = LeaseClient { duid: ClientId::new(&[0, 3, 0, 1, 2]), iaid: 1 };
+        let of = |resource, state| {
+            let lease = lease::<V6>(resource, client.clone());
+            let lease = Lease { state, extra: LeaseExtra::default(), ..lease };
+            checked_lease(lease, &subnet).is_ok()
+        };
+        assert!(of(Resource::prefix(address, 56), LeaseState::Assigned));
+        assert!(of(Resource::address(address), LeaseState::Declined));
+        assert!(!of(Resource::prefix(address, 56), LeaseState::Declined));
+        assert!(!of(Resource::prefix(Ipv6Addr::UNSPECIFIED, 0), LeaseState::Assigned));
     }
 }

@@ -10,7 +10,7 @@ mod v6;
 
 use dhcp_config::Hook;
 
-pub(crate) use lease_fields::show_common;
+pub(crate) use lease_fields::{checked_lease, show_common};
 
 use crate::answer::{CommandAnswer, Outcome};
 use crate::arguments::ReceivedCommand;

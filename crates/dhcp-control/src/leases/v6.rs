@@ -111,9 +111,7 @@ impl FromCommand for V6 {
         let duid = ClientId::new(if duid == EMPTY_DUID { &[] } else { &duid });
         let client = LeaseClient { duid, iaid };
         let mut lease = read_common::<Self>(fields, resource, client, &subnet, now_s)?;
-        if lease.state == LeaseState::Declined && !is_address {
-            return Err(CommandAnswer::error("Invalid declined state for PD prefix."));
-        }
+        Self::check_resource(&lease)?;
         let preferred = fields.optional_number("preferred-lft")?;
         lease.extra = LeaseExtra {
             preferred_lifetime_s: preferred.unwrap_or(subnet.valid_lifetime_s),
@@ -121,6 +119,18 @@ impl FromCommand for V6 {
             hardware_source: HardwareSource::Unknown,
         };
         Ok(lease)
+    }
+    fn check_resource(lease: &Lease) -> Result<(), CommandAnswer> {
+        if lease.address.kind == ResourceKind::Address {
+            return Ok(());
+        }
+        if lease.address.len == 0 {
+            return Err(CommandAnswer::error("Invalid prefix length: 0"));
+        }
+        if lease.state == LeaseState::Declined {
+            return Err(CommandAnswer::error("Invalid declined state for PD prefix."));
+        }
+        Ok(())
     }
 }
 

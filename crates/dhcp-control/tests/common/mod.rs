@@ -49,6 +49,17 @@ impl<F: CommandFamily> LeaseAdministration<F> for FakeLeases<F> {
         leases.map(|(_, lease)| lease.clone()).take(limit).collect()
     }
 
+    /// A row of the fake server is a lease as commands show it.
+    fn read_row(&self, row: &str) -> Option<Lease<F>> {
+        let lease = serde_json::from_str(row).ok()?;
+        let subnet = |id, prefix| Some(SubnetFacts { id, prefix, length: 0, valid_lifetime_s: 0 });
+        dhcp_control::lease_of_partner(&lease, &subnet, WALL_US / 1_000_000).ok()
+    }
+
+    fn to_row(&self, lease: &Lease<F>) -> Option<String> {
+        Some(F::to_json(lease).to_string())
+    }
+
     fn begin_copy(&mut self) -> Option<u64> {
         Some(7)
     }

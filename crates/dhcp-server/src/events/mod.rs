@@ -152,11 +152,11 @@ impl ListenerParts {
 
 /// Services of the server that take lease events in addition to the configured listeners.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct EventConsumers<'s> {
+pub(crate) struct EventConsumers<'s, P: DaemonFamily> {
     /// Legal log, which listens if the configuration has one.
     pub(crate) legal_log: Option<&'s Arc<LegalLogService>>,
     /// Relationships with partners, if the configuration has any.
-    pub(crate) ha: Option<&'s HaServices>,
+    pub(crate) ha: Option<&'s HaServices<P>>,
 }
 
 /// Returns the listeners that the configuration `config` asks for, and those of `services`, which
@@ -165,7 +165,7 @@ fn listeners_of<P: DaemonFamily>(
     table: &Arc<LeaseTable<P>>,
     config: &DhcpConfig<P>,
     parts: &ListenerParts,
-    services: EventConsumers<'_>,
+    services: EventConsumers<'_, P>,
     gate: &Arc<EventGate>,
 ) -> Vec<Box<dyn EventListener<P>>> {
     let global = &config.global;
@@ -336,7 +336,7 @@ impl<P: DaemonFamily> EventService<P> {
         &mut self,
         config: &DhcpConfig<P>,
         subnets: &Arc<[SubnetSummary]>,
-        services: EventConsumers<'_>,
+        services: EventConsumers<'_, P>,
     ) -> Result<(), ServerError> {
         self.parts.subnets.set(subnets);
         let terms = LeaseUpdateTerms::new::<P>(config);

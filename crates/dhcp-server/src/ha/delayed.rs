@@ -2,6 +2,7 @@
 //! the partner when it does.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dhcp_config::HaPeer;
@@ -19,22 +20,33 @@ const BUSY_WAIT: Duration = Duration::from_millis(5);
 /// Result code of the outcome if the partner refuses an update.
 const REFUSED: i64 = 4;
 
-/// Updates that wait for the partner: the last one of each address.
-#[derive(Debug, Default)]
-pub(super) struct DelayedUpdates {
-    /// Updates by the bytes of their addresses, each with its number.
-    updates: BTreeMap<Vec<u8>, (u64, PendingUpdate)>,
+/// Updates that wait for the partner: the last one of each address. The lock is taken after that
+/// of the relationship.
+#[derive(Debug)]
+pub(super) struct DelayedUpdates<P: DaemonFamily>(Mutex<UpdateQueue<P>>);
+
+impl<P: DaemonFamily> Default for DelayedUpdates<P> {
+    fn default() -> Self {
+        Self(Mutex::new(UpdateQueue { updates: BTreeMap::new(), last_number: 0 }))
+    }
+}
+
+#[derive(Debug)]
+struct UpdateQueue<P: DaemonFamily> {
+    /// Updates by their addresses, each with its number.
+    updates: BTreeMap<P::Address, (u64, PendingUpdate<P>)>,
     last_number: u64,
 }
 
-impl DelayedUpdates {
+impl<P: DaemonFamily> UpdateQueue<P> {
     /// Adds `updates`, so that at most `limit` wait. Returns the number of those that were dropped.
-    fn add(&mut self, updates: Vec<PendingUpdate>, limit: usize) -> u64 {
+    fn add(&mut self, updates: Vec<PendingUpdate<P>>, limit: usize) -> u64 {
         let mut dropped = 0;
         for update in updates {
+            let address = update.lease.address;
             self.last_number += 1;
-            if self.updates.len() < limit || self.updates.contains_key(&update.octets) {
-                self.updates.insert(update.octets.clone(), (self.last_number, update));
+            if self.updates.len() < limit || self.updates.contains_key(&address) {
+                self.updates.insert(address, (self.last_number, update));
             } else {
                 dropped += 1;
             }
@@ -47,29 +59,34 @@ impl DelayedUpdates {
     }
 
     /// Returns the first updates with their numbers, at most [`BATCH_MAX`].
-    fn batch(&self) -> (Vec<u64>, Vec<PendingUpdate>) {
+    fn batch(&self) -> (Vec<u64>, Vec<PendingUpdate<P>>) {
         self.updates.values().take(BATCH_MAX).cloned().unzip()
     }
 
     /// Removes an update that the partner has, unless a later one of its address has come.
-    fn remove(&mut self, number: u64, update: &PendingUpdate) {
-        if self.updates.get(&update.octets).is_some_and(|(other, _)| *other == number) {
-            self.updates.remove(&update.octets);
+    fn remove(&mut self, number: u64, update: &PendingUpdate<P>) {
+        let address = &update.lease.address;
+        if self.updates.get(address).is_some_and(|(other, _)| *other == number) {
+            self.updates.remove(address);
         }
     }
 }
 
-impl PairState {
+impl<P: DaemonFamily> DelayedUpdates<P> {
+    fn lock(&self) -> MutexGuard<'_, UpdateQueue<P>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Keeps `updates` until the partner answers, in the state communication-recovery.
-    pub(super) fn delay(&self, relationship: &mut Relationship, updates: Vec<PendingUpdate>) {
+    pub(super) fn add(&self, relationship: &mut Relationship, updates: Vec<PendingUpdate<P>>) {
         let limit = relationship.config().limits.delayed_updates as usize;
-        let mut delayed = self.delayed();
+        let mut queue = self.lock();
         if relationship.delayed_updates() == 0 {
             // Those of an earlier time in this state are no longer wanted.
-            delayed.updates.clear();
+            queue.updates.clear();
         }
-        let dropped = delayed.add(updates, limit);
-        relationship.record_delayed_updates(delayed.len(), dropped);
+        let dropped = queue.add(updates, limit);
+        relationship.record_delayed_updates(queue.len(), dropped);
     }
 }
 
@@ -78,22 +95,23 @@ impl PairState {
 /// reach it.
 pub(super) fn send_delayed<P: DaemonFamily>(
     state: &PairState,
+    delayed: &DelayedUpdates<P>,
     partner: &HaPeer,
 ) -> Result<CommandResult, String> {
     let (mut sender, (numbers, updates)) = {
         let relationship = state.relationship();
         let sender = UpdateSender::new(partner, relationship.config());
-        (sender, state.delayed().batch())
+        (sender, delayed.lock().batch())
     };
-    let verdicts = sender.send::<P>(&updates, state.takes_bulk_updates());
+    let verdicts = sender.send(&updates, state.update_form(P::VERSION));
     let mut outcome = Ok(CommandResult { code: 0, text: String::new(), arguments: Map::new() });
     let mut is_busy = false;
     let mut relationship = state.relationship();
-    let mut delayed = state.delayed();
+    let mut queue = delayed.lock();
     for ((number, update), verdict) in numbers.into_iter().zip(&updates).zip(verdicts) {
         match verdict {
             Ok(UpdateVerdict::Taken | UpdateVerdict::Outdated(_)) => {
-                delayed.remove(number, update);
+                queue.remove(number, update);
             }
             Ok(UpdateVerdict::Busy) => is_busy = true,
             Ok(UpdateVerdict::Refused(reason)) => {
@@ -103,7 +121,7 @@ pub(super) fn send_delayed<P: DaemonFamily>(
                     "the server {} refuses the late update of {}: {reason}; both servers copy the \
                      leases of the other",
                     partner.name,
-                    update.address
+                    update.address()
                 );
                 outcome = outcome.map(|answer| CommandResult { code: REFUSED, ..answer });
             }
@@ -111,9 +129,9 @@ pub(super) fn send_delayed<P: DaemonFamily>(
         }
     }
     if relationship.delays_updates() {
-        relationship.record_delayed_updates(delayed.len(), 0);
+        relationship.record_delayed_updates(queue.len(), 0);
     }
-    drop(delayed);
+    drop(queue);
     drop(relationship);
     if is_busy {
         std::thread::sleep(BUSY_WAIT);

@@ -7,7 +7,7 @@ use dhcp_config::HaPeer;
 use dhcp_ha::{CommandResult, PageRange, PartnerCommand};
 use netio::Clock;
 
-use super::delayed::send_delayed;
+use super::delayed::{DelayedUpdates, send_delayed};
 use super::returned::{ReturnedLeases, send_returned};
 use super::store::PartnerLeaseStore;
 use super::{LOGGER, PairState, request_to, to_partner_query};
@@ -15,7 +15,11 @@ use crate::http_client::{CommandFailure, send_command_unless};
 use crate::service::DaemonFamily;
 
 /// Maintains the relationship until the server ends.
-pub(super) fn maintain<P: DaemonFamily>(state: &PairState, mut store: PartnerLeaseStore<P>) {
+pub(super) fn maintain<P: DaemonFamily>(
+    state: &PairState,
+    delayed: &DelayedUpdates<P>,
+    mut store: PartnerLeaseStore<P>,
+) {
     let mut last_cause = None;
     let mut returned = ReturnedLeases::default();
     while !state.is_ending() {
@@ -35,8 +39,8 @@ pub(super) fn maintain<P: DaemonFamily>(state: &PairState, mut store: PartnerLea
             continue;
         };
         let answer = match command {
-            PartnerCommand::DelayedUpdates => send_delayed::<P>(state, &server),
-            PartnerCommand::ReturnedLeases => send_returned::<P>(state, &mut returned, &server),
+            PartnerCommand::DelayedUpdates => send_delayed(state, delayed, &server),
+            PartnerCommand::ReturnedLeases => send_returned(state, &mut returned, &server),
             _ => send(state, &command, &server),
         };
         let is_partner = state.relationship().config().partner() == Some(&server);

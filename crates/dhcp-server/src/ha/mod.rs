@@ -30,6 +30,7 @@ use dhcp_config::{
     ControlSocket, GlobalSettings, HaMode, HaPeer, HaRelationship, HttpPurpose, HttpSocket,
     SecretSource,
 };
+use dhcp_control::IpVersion;
 use dhcp_engine::{PairFilter, PairScopes, PairShare};
 use dhcp_ha::{HaAnswer, HaExecution, HaMetrics, PartnerQuery, Relationship, StateChange};
 use dhcp_store::regular_file;
@@ -38,7 +39,7 @@ use serde_json::Value;
 
 use crate::http_client::{ClientTls, CommandRequest};
 use crate::service::SubnetSummary;
-use delayed::DelayedUpdates;
+use sender::UpdateForm;
 pub(crate) use service::PARTNER_LISTENER;
 pub(crate) use services::HaServices;
 pub(crate) use store::PartnerLeaseStore;
@@ -66,17 +67,11 @@ pub(crate) struct PairState {
     subnets: Mutex<Arc<RelationshipSubnets>>,
     /// Number of relationships of the server.
     relationships: usize,
-    /// Updates that wait while the partner does not answer. Locked after the relationship.
-    delayed: Mutex<DelayedUpdates>,
 }
 
 impl PairState {
     fn relationship(&self) -> MutexGuard<'_, Relationship> {
         self.relationship.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn delayed(&self) -> MutexGuard<'_, DelayedUpdates> {
-        self.delayed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Calls `change` with the relationship, and makes everything follow that depends on it.
@@ -110,9 +105,9 @@ impl PairState {
         self.relationship().take_answer()
     }
 
-    /// Returns true if the partner takes the updates of several DHCPv4 leases in one command.
-    fn takes_bulk_updates(&self) -> bool {
-        self.relationship().partner().takes_bulk_updates
+    /// Returns the form in which the partner, a server of `version`, takes updates.
+    fn update_form(&self, version: IpVersion) -> UpdateForm {
+        UpdateForm::of_partner(self.relationship().partner(), version)
     }
 
     /// Returns true if the partner is Kea before 2.5.

@@ -1,8 +1,6 @@
 //! Own leases that a copy of the partner's leases has found the partner to lack, such as those
 //! whose updates were on their way when this server ended, and their way to the partner.
 
-use std::collections::BTreeSet;
-
 use dhcp_config::HaPeer;
 use dhcp_ha::{CommandResult, RETURNED_MAX, Relationship, UpdateVerdict};
 use dhcp_lease::Lease;
@@ -16,16 +14,22 @@ use crate::service::DaemonFamily;
 const BATCH_MAX: usize = 256;
 
 /// Leases that the partner is to get.
-#[derive(Debug, Default)]
-pub(super) struct ReturnedLeases {
-    updates: Vec<PendingUpdate>,
+#[derive(Debug)]
+pub(super) struct ReturnedLeases<P: DaemonFamily> {
+    updates: Vec<PendingUpdate<P>>,
     /// Number of leases if there are more than [`RETURNED_MAX`], so that none is kept; otherwise 0.
     too_many: u64,
 }
 
-impl ReturnedLeases {
+impl<P: DaemonFamily> Default for ReturnedLeases<P> {
+    fn default() -> Self {
+        Self { updates: Vec::new(), too_many: 0 }
+    }
+}
+
+impl<P: DaemonFamily> ReturnedLeases<P> {
     /// Adds a lease.
-    pub(super) fn add<P: DaemonFamily>(&mut self, lease: &Lease<P>) {
+    pub(super) fn add(&mut self, lease: &Lease<P>) {
         if self.too_many > 0 {
             self.too_many += 1;
         } else if (self.updates.len() as u64) < RETURNED_MAX {
@@ -36,9 +40,9 @@ impl ReturnedLeases {
         }
     }
 
-    /// Removes the leases of the addresses whose bytes are in `addresses`.
-    pub(super) fn remove(&mut self, addresses: &BTreeSet<Vec<u8>>) {
-        self.updates.retain(|update| !addresses.contains(&update.octets));
+    /// Removes the leases of those addresses for which `is_listed` returns true.
+    pub(super) fn remove(&mut self, is_listed: impl Fn(&P::Address) -> bool) {
+        self.updates.retain(|update| !is_listed(&update.lease.address));
     }
 
     /// Records after the last page of a copy that the partner lacks the leases.
@@ -54,13 +58,13 @@ impl ReturnedLeases {
 /// the reason why they do not reach it.
 pub(super) fn send_returned<P: DaemonFamily>(
     state: &PairState,
-    returned: &mut ReturnedLeases,
+    returned: &mut ReturnedLeases<P>,
     partner: &HaPeer,
 ) -> Result<CommandResult, String> {
     let mut sender = UpdateSender::new(partner, state.relationship().config());
     let rest = returned.updates.split_off(returned.updates.len().min(BATCH_MAX));
     let batch = core::mem::replace(&mut returned.updates, rest);
-    let verdicts = sender.send::<P>(&batch, state.takes_bulk_updates());
+    let verdicts = sender.send(&batch, state.update_form(P::VERSION));
     let mut outcome = Ok(CommandResult { code: 0, text: String::new(), arguments: Map::new() });
     for (mut update, verdict) in batch.into_iter().zip(verdicts) {
         match verdict {
@@ -77,7 +81,7 @@ pub(super) fn send_returned<P: DaemonFamily>(
                 id = "HA_LEASE_UPDATE_REJECTED",
                 "the server {} refuses the lease of {}, which it lacks: {reason}",
                 partner.name,
-                update.address
+                update.address()
             ),
             Err(reason) => outcome = Err(reason),
         }

@@ -11,6 +11,7 @@ use dhcp_ha::Relationship;
 use dhcp_lease::LeaseTable;
 use netio::{Clock, Waker};
 
+use super::delayed::DelayedUpdates;
 use super::subnets::RelationshipSubnets;
 use super::updates::{PartnerListener, UpdateTarget};
 use super::{PairState, PartnerLeaseStore, driver};
@@ -32,8 +33,9 @@ const BACKUP_NAMES: [&str; HA_BACKUPS_MAX] = [
 ];
 
 /// Relationship with the partner, and the thread that maintains it.
-pub(super) struct HaService {
+pub(super) struct HaService<P: DaemonFamily> {
     pub(super) state: Arc<PairState>,
+    delayed: Arc<DelayedUpdates<P>>,
     thread: Option<JoinHandle<()>>,
     names: ThreadNames,
 }
@@ -59,7 +61,7 @@ impl ThreadNames {
     }
 }
 
-impl HaService {
+impl<P: DaemonFamily> HaService<P> {
     /// Creates the relationship of a server with the configuration `config`, one of `count`; no
     /// thread runs yet.
     pub(super) fn new(
@@ -83,9 +85,8 @@ impl HaService {
             service,
             subnets: Mutex::new(Arc::new(subnets)),
             relationships: count,
-            delayed: Mutex::default(),
         };
-        Self { state: Arc::new(state), thread: None, names }
+        Self { state: Arc::new(state), delayed: Arc::default(), thread: None, names }
     }
 
     /// Returns the filter that the shards read.
@@ -95,7 +96,7 @@ impl HaService {
 
     /// Returns the listeners that send updates to the partner and to each backup server, if the
     /// configuration has updates of the leases in `table`; they refuse replies at `gate`.
-    pub(super) fn listeners<P: DaemonFamily>(
+    pub(super) fn listeners(
         &self,
         gate: &Arc<EventGate>,
         table: &Arc<LeaseTable<P>>,
@@ -110,8 +111,9 @@ impl HaService {
         let backups =
             backups.map(|(name, peer)| UpdateTarget::backup(name, peer, config.waits_for_backups));
         let listener = |target: UpdateTarget| {
-            let (state, gate) = (Arc::clone(&self.state), Arc::clone(gate));
-            PartnerListener::new(state, gate, Arc::clone(table), target, config)
+            let (state, delayed) = (Arc::clone(&self.state), Arc::clone(&self.delayed));
+            let (gate, table) = (Arc::clone(gate), Arc::clone(table));
+            PartnerListener::new(state, delayed, gate, table, target, config)
         };
         partner.into_iter().chain(backups).map(listener).collect()
     }
@@ -121,14 +123,11 @@ impl HaService {
     /// # Errors
     ///
     /// [`ServerError::System`] if the system refuses the thread.
-    pub(super) fn start<P: DaemonFamily>(
-        &mut self,
-        store: PartnerLeaseStore<P>,
-    ) -> Result<(), ServerError> {
-        let state = Arc::clone(&self.state);
+    pub(super) fn start(&mut self, store: PartnerLeaseStore<P>) -> Result<(), ServerError> {
+        let (state, delayed) = (Arc::clone(&self.state), Arc::clone(&self.delayed));
         let thread = Builder::new()
             .name(self.names.relationship.clone())
-            .spawn(move || driver::maintain(&state, store))
+            .spawn(move || driver::maintain(&state, &delayed, store))
             .map_err(|cause| ServerError::System { tried: "start a thread", cause })?;
         self.thread = Some(thread);
         Ok(())

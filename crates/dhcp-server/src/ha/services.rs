@@ -36,12 +36,12 @@ struct DeferredCommand {
 }
 
 /// Relationships of the server, in the order of the configuration; there is at least one.
-pub(crate) struct HaServices {
-    services: Vec<HaService>,
+pub(crate) struct HaServices<P: DaemonFamily> {
+    services: Vec<HaService<P>>,
     deferred: Option<DeferredCommand>,
 }
 
-impl HaServices {
+impl<P: DaemonFamily> HaServices<P> {
     /// Creates the relationships of a server with the configurations `configs`; no thread runs yet.
     /// Returns `None` without a configuration.
     pub(crate) fn new(
@@ -54,7 +54,7 @@ impl HaServices {
         let service = |config: &HaRelationship| {
             HaService::new(config.clone(), count, service, Arc::clone(supervisor), subnets)
         };
-        let services: Vec<HaService> = configs.iter().map(service).collect();
+        let services: Vec<HaService<P>> = configs.iter().map(service).collect();
         (count > 0).then_some(Self { services, deferred: None })
     }
 
@@ -74,7 +74,7 @@ impl HaServices {
 
     /// Returns the listeners that send updates of the leases in `table` to the partners and backup
     /// servers; they refuse replies at `gate`.
-    pub(crate) fn listeners<P: DaemonFamily>(
+    pub(crate) fn listeners(
         &self,
         gate: &Arc<EventGate>,
         table: &Arc<LeaseTable<P>>,
@@ -88,7 +88,7 @@ impl HaServices {
     /// # Errors
     ///
     /// [`ServerError::System`] if the system refuses a thread.
-    pub(crate) fn start<P: DaemonFamily>(
+    pub(crate) fn start(
         &mut self,
         store: impl Fn(usize) -> PartnerLeaseStore<P>,
     ) -> Result<(), ServerError> {

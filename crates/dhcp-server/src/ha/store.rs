@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use dhcp_control::{CommandFamily, LeaseAdministration, PutFailure, SubnetFacts, lease_of_partner};
+use dhcp_control::{
+    CommandFamily, LeaseAdministration, PutFailure, SubnetFacts, checked_partner_lease,
+    lease_of_partner,
+};
 use dhcp_ha::{PageRange, PartnerPage};
 use dhcp_lease::{Family, Lease, LeaseState, PutMode};
 use netio::Clock;
@@ -13,11 +16,15 @@ use serde_json::Value;
 use super::LOGGER;
 use super::returned::ReturnedLeases;
 use super::subnets::RelationshipSubnets;
+use crate::leases::lease_of_row;
 use crate::service::{DaemonFamily, SubnetSummary};
 use crate::supervisor::Administration;
 
 /// Number of own leases that are compared with the partner's at a time.
 const OWN_AT_ONCE: usize = 1_000;
+
+/// Maximum number of characters of a bad address in the log.
+const SHOWN_MAX: usize = 100;
 
 /// Store for the leases of the partner.
 pub(crate) struct PartnerLeaseStore<P: DaemonFamily> {
@@ -44,26 +51,31 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
         &mut self,
         page: &PartnerPage,
         subnets: &RelationshipSubnets,
-        returned: &mut ReturnedLeases,
+        returned: &mut ReturnedLeases<P>,
     ) {
         let mut partners = BTreeMap::<P::Ip, Vec<Lease<P>>>::new();
+        let mut failed = 0_usize;
+        let mut is_not_stored = |address: &str, reason: &str| {
+            failed += 1;
+            log_failure(address, "is not stored", reason);
+        };
         let mut leases = Vec::new();
-        for lease in page.leases.iter().filter(|lease| is_copied(lease, subnets)) {
-            let read = read_lease::<P>(lease, subnets);
-            if let Some(ip) = lease["ip-address"].as_str().and_then(|text| text.parse().ok()) {
+        for (address, read) in leases_of_page(page, subnets) {
+            if let Ok(ip) = address.parse() {
                 partners.entry(ip).or_default().extend(read.clone().ok());
             }
-            leases.push((lease, read));
+            match read {
+                Ok(lease) => leases.push(lease),
+                Err(reason) => is_not_stored(&address, &reason),
+            }
         }
         let ended = self.delete_ended(page, &partners, subnets);
-        let (mut stored, mut failed) = (0_usize, 0_usize);
-        for (lease, read) in leases {
-            match read.and_then(|read| self.store(&read)) {
+        let mut stored = 0_usize;
+        for lease in leases {
+            let ip = <P as CommandFamily>::ip(lease.address);
+            match self.store(lease) {
                 Ok(is_newer) => stored += usize::from(is_newer),
-                Err(reason) => {
-                    failed += 1;
-                    log_failure(lease, "is not stored", &reason);
-                }
+                Err(reason) => is_not_stored(&ip.to_string(), &reason),
             }
         }
         if let Err(reason) = self.leases.wait_until_durable() {
@@ -77,7 +89,7 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
                 self.add_missing(after.as_deref(), None, &partners, subnets, returned)
             }
             PageRange::After(after) => {
-                let last = page.leases.last().and_then(|lease| lease["ip-address"].as_str());
+                let last = page.last_address();
                 self.add_missing(after.as_deref(), last, &partners, subnets, returned)
             }
         };
@@ -86,7 +98,7 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
             id = "HA_LEASES_SYNC_LEASE_PAGE_RECEIVED",
             "received {} leases of the partner: {stored} are newer, {failed} cannot be stored, {} \
              have ended; the partner lacks {missing} of this server's",
-            page.leases.len(),
+            page.count(),
             page.ended.len()
         );
     }
@@ -104,7 +116,7 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
         for lease in page.ended.iter().filter(|lease| is_copied(lease, subnets)) {
             match read_lease::<P>(lease, subnets) {
                 Ok(read) => ended.push(read),
-                Err(reason) => log_failure(lease, "is not deleted", &reason),
+                Err(reason) => log_failure(address_in(lease), "is not deleted", &reason),
             }
         }
         for lease in &ended {
@@ -126,7 +138,8 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
             match self.leases.put(deletion, PutMode::UnlessLater) {
                 Ok(()) | Err(PutFailure::Later) => {}
                 Err(failure) => {
-                    log_failure(&P::to_json(lease), "is not deleted", &failure_text(failure));
+                    let address = ip.to_string();
+                    log_failure(&address, "is not deleted", &failure_text(failure));
                 }
             }
         }
@@ -141,16 +154,12 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
         ended: &[Lease<P>],
         partners: &BTreeMap<P::Ip, Vec<Lease<P>>>,
         subnets: &RelationshipSubnets,
-        returned: &mut ReturnedLeases,
+        returned: &mut ReturnedLeases<P>,
     ) -> u64 {
         let of_partners = partners.values().flatten();
         let listed: BTreeMap<P::Address, P::Kind> =
             ended.iter().chain(of_partners).map(|lease| (lease.address, lease.kind())).collect();
-        let octets = |address: &P::Address| {
-            let (octets, len) = P::octets_of(*address);
-            octets[..len].to_vec()
-        };
-        returned.remove(&listed.keys().map(octets).collect());
+        returned.remove(|address| listed.contains_key(address));
         let now_s = Clock::now().wall_s();
         let mut missing = 0;
         for (address, kind) in listed {
@@ -176,7 +185,7 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
         last: Option<&str>,
         partners: &BTreeMap<P::Ip, Vec<Lease<P>>>,
         subnets: &RelationshipSubnets,
-        returned: &mut ReturnedLeases,
+        returned: &mut ReturnedLeases<P>,
     ) -> u64 {
         let address = |text: &str| text.parse::<P::Ip>().ok();
         let end = last.and_then(address);
@@ -233,16 +242,16 @@ impl<P: DaemonFamily> PartnerLeaseStore<P> {
     }
 
     /// Stores a lease if it is newer; returns true then.
-    fn store(&mut self, lease: &Lease<P>) -> Result<bool, String> {
+    fn store(&mut self, lease: Lease<P>) -> Result<bool, String> {
         let own = self.leases.find(<P as CommandFamily>::ip(lease.address), lease.kind());
         let is_own_later = match own {
-            Some(own) => own == *lease || self.is_preferred(&own, lease),
-            None => self.leases.has_released_later(lease),
+            Some(own) => own == lease || self.is_preferred(&own, &lease),
+            None => self.leases.has_released_later(&lease),
         };
         if is_own_later {
             return Ok(false);
         }
-        match self.leases.put(lease.clone(), PutMode::UnlessLater) {
+        match self.leases.put(lease, PutMode::UnlessLater) {
             Ok(()) => Ok(true),
             // An administrator may demand a copy while the server serves clients.
             Err(PutFailure::Later) => Ok(false),
@@ -274,13 +283,41 @@ fn failure_text(failure: PutFailure) -> String {
     }
 }
 
-/// Logs that `lease`, as commands show it, `is_not_used` for a reason.
-fn log_failure(lease: &Value, is_not_used: &str, reason: &str) {
+/// Returns the leases of the page that are copied: the address of each as text, and the lease, or
+/// the reason why this server cannot have it.
+fn leases_of_page<P: DaemonFamily>(
+    page: &PartnerPage,
+    subnets: &RelationshipSubnets,
+) -> Vec<(String, Result<Lease<P>, String>)> {
+    let of_fields = page.leases.iter().filter(|lease| is_copied(lease, subnets));
+    let of_fields =
+        of_fields.map(|lease| (address_in(lease).to_owned(), read_lease::<P>(lease, subnets)));
+    let subnet = subnet_of(&subnets.all);
+    let of_row = |row: &String| {
+        let Some(lease) = lease_of_row::<P>(row) else {
+            let address = row.split(',').next().unwrap_or_default();
+            let address = address.chars().take(SHOWN_MAX).collect();
+            return Some((address, Err("not a row of a lease file".to_owned())));
+        };
+        let address = <P as CommandFamily>::ip(lease.address).to_string();
+        let is_copied = subnets.copies(lease.subnet_id);
+        is_copied.then(|| (address, checked_partner_lease(lease, &subnet)))
+    };
+    of_fields.chain(page.rows.iter().filter_map(of_row)).collect()
+}
+
+/// Returns the address of `lease`, as commands show it.
+fn address_in(lease: &Value) -> &str {
+    lease["ip-address"].as_str().unwrap_or_default()
+}
+
+/// Logs that the partner's lease of `address` `is_not_used` for a reason.
+fn log_failure(address: &str, is_not_used: &str, reason: &str) {
     tracing::warn!(
         target: LOGGER,
         id = "HA_LEASE_SYNC_FAILED",
         "the partner's lease of {} {is_not_used}: {reason}",
-        lease["ip-address"].as_str().unwrap_or("no address")
+        if address.is_empty() { "no address" } else { address }
     );
 }
 

@@ -10,7 +10,7 @@
 //! address that wait, only the last is sent, so that no two updates of an address are ever under
 //! way. An update that the partner refuses closes the gate for its reply only.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ use dhcp_ha::UpdateVerdict;
 use dhcp_lease::{ExchangeDetail, Lease, LeaseEventKind, LeaseState, LeaseTable};
 use netio::Clock;
 
-use super::sender::{PendingUpdate, UpdateSender};
+use super::delayed::DelayedUpdates;
+use super::sender::{PendingUpdate, UpdateForm, UpdateSender};
 use super::subnets::RelationshipSubnets;
 use super::{LOGGER, PairState};
 use crate::events::EventListener;
@@ -66,6 +67,7 @@ impl UpdateTarget {
 /// Listener that sends updates of leases to the partner or to a backup server.
 pub(crate) struct PartnerListener<P: DaemonFamily> {
     state: Arc<PairState>,
+    delayed: Arc<DelayedUpdates<P>>,
     gate: Arc<EventGate>,
     table: Arc<LeaseTable<P>>,
     target: UpdateTarget,
@@ -79,21 +81,23 @@ pub(crate) struct PartnerListener<P: DaemonFamily> {
 impl<P: DaemonFamily> PartnerListener<P> {
     pub(super) fn new(
         state: Arc<PairState>,
+        delayed: Arc<DelayedUpdates<P>>,
         gate: Arc<EventGate>,
         table: Arc<LeaseTable<P>>,
         target: UpdateTarget,
         config: &HaRelationship,
     ) -> Self {
         let sender = UpdateSender::new(&target.peer, config);
-        Self { state, gate, table, target, sender, has_failed: false, is_old_backup: false }
+        let (has_failed, is_old_backup) = (false, false);
+        Self { state, delayed, gate, table, target, sender, has_failed, is_old_backup }
     }
 
     /// Applies a verdict about `update`. Returns the update if it is to be sent again.
     fn settle(
         &mut self,
-        mut update: PendingUpdate,
+        mut update: PendingUpdate<P>,
         verdict: UpdateVerdict,
-    ) -> Option<PendingUpdate> {
+    ) -> Option<PendingUpdate<P>> {
         match verdict {
             UpdateVerdict::Busy => return Some(update),
             UpdateVerdict::Taken if self.target.is_backup() => {}
@@ -119,10 +123,11 @@ impl<P: DaemonFamily> PartnerListener<P> {
     }
 
     /// Closes the gate for the replies of `update`, which the server refuses for `reason`.
-    fn refuse(&self, update: &PendingUpdate, reason: &str) {
+    fn refuse(&self, update: &PendingUpdate<P>, reason: &str) {
         if self.target.holds_replies {
+            let (octets, len) = P::octets_of(update.lease.address);
             for epoch in &update.epochs {
-                self.gate.refuse(*epoch, &update.octets);
+                self.gate.refuse(*epoch, &octets[..len]);
             }
         }
         let no_reply = if self.target.holds_replies { "; the client gets no reply" } else { "" };
@@ -131,22 +136,22 @@ impl<P: DaemonFamily> PartnerListener<P> {
             id = "HA_LEASE_UPDATE_REJECTED",
             "the server {} refuses the lease of {}: {reason}{no_reply}",
             self.target.peer.name,
-            update.address
+            update.address()
         );
     }
 
     /// Sends `updates` until the server has answered all of them, or the state has no updates.
-    /// Returns the bytes of the addresses of those that the server did not get.
-    fn deliver(&mut self, mut updates: Vec<PendingUpdate>) -> Vec<Vec<u8>> {
+    /// Returns the addresses of those that the server did not get.
+    fn deliver(&mut self, mut updates: Vec<PendingUpdate<P>>) -> HashSet<P::Address> {
         while !updates.is_empty() {
             {
                 // Under one lock: the partner must not see a state with updates before the count.
                 let mut relationship = self.state.relationship();
                 let is_delayed = !self.target.is_backup() && relationship.delays_updates();
                 if is_delayed || !relationship.sends_updates_to(&self.target.peer) {
-                    let unsent = updates.iter().map(|update| update.octets.clone()).collect();
+                    let unsent = updates.iter().map(|update| update.lease.address).collect();
                     if is_delayed {
-                        self.state.delay(&mut relationship, updates);
+                        self.delayed.add(&mut relationship, updates);
                     } else {
                         relationship.count_unsent(updates.len() as u64);
                     }
@@ -154,10 +159,14 @@ impl<P: DaemonFamily> PartnerListener<P> {
                 }
             }
             if self.has_failed && self.state.is_ending() {
-                return Vec::new();
+                return HashSet::new();
             }
-            let is_bulk = !self.target.is_backup() && self.state.takes_bulk_updates();
-            let verdicts = self.sender.send::<P>(&updates, is_bulk);
+            let form = if self.target.is_backup() {
+                UpdateForm::of_backup(P::VERSION)
+            } else {
+                self.state.update_form(P::VERSION)
+            };
+            let verdicts = self.sender.send(&updates, form);
             let mut failure = None;
             let mut rest = Vec::new();
             for (update, verdict) in updates.into_iter().zip(verdicts) {
@@ -182,7 +191,7 @@ impl<P: DaemonFamily> PartnerListener<P> {
                 }
             }
         }
-        Vec::new()
+        HashSet::new()
     }
 
     /// Adds the releases among `events` whose updates are `unsent` to the list for a partner that
@@ -190,7 +199,7 @@ impl<P: DaemonFamily> PartnerListener<P> {
     fn note_releases(
         &self,
         events: &[LeaseEvent<P>],
-        unsent: &[Vec<u8>],
+        unsent: &HashSet<P::Address>,
         subnets: &RelationshipSubnets,
     ) {
         let released = self.table.released();
@@ -200,8 +209,7 @@ impl<P: DaemonFamily> PartnerListener<P> {
             if !subnets.updates(lease.subnet_id) {
                 continue;
             }
-            let (octets, len) = P::octets_of(lease.address);
-            let is_unsent = unsent.iter().any(|unsent| unsent == &octets[..len]);
+            let is_unsent = unsent.contains(&lease.address);
             match change.kind {
                 LeaseEventKind::Released if is_unsent => {}
                 // The lease table no longer remembers the lease; the list still does.
@@ -275,9 +283,9 @@ fn pending_updates<P: DaemonFamily>(
     events: &[LeaseEvent<P>],
     is_old: bool,
     subnets: &RelationshipSubnets,
-) -> Vec<PendingUpdate> {
-    let mut updates: Vec<Option<PendingUpdate>> = Vec::new();
-    let mut indexes: HashMap<Vec<u8>, usize> = HashMap::new();
+) -> Vec<PendingUpdate<P>> {
+    let mut updates: Vec<Option<PendingUpdate<P>>> = Vec::new();
+    let mut indexes: HashMap<P::Address, usize> = HashMap::new();
     for event in events {
         let change = &event.change;
         let is_of_client = matches!(
@@ -298,7 +306,7 @@ fn pending_updates<P: DaemonFamily>(
         let mut update = PendingUpdate::of_lease(lease, is_old);
         update.is_deletion |= change.after.is_none();
         update.epochs.push(change.row_epoch);
-        if let Some(at) = indexes.insert(update.octets.clone(), updates.len()) {
+        if let Some(at) = indexes.insert(lease.address, updates.len()) {
             let earlier = updates.get_mut(at).and_then(Option::take);
             update.epochs.extend(earlier.into_iter().flat_map(|earlier| earlier.epochs));
         }

@@ -22,7 +22,7 @@ use netio::Clock;
 use super::files::{keep_backup, path_next_to, replace};
 use super::in_use::FilesInUse;
 use super::partner_page::add_released;
-use crate::leases::{self, ServerStore, lease_file};
+use crate::leases::{self, ServerStore, lease_file, lease_of_row, row_of_lease};
 use crate::service::DaemonFamily;
 
 /// Maximum time that a control command waits for its lease changes to be durable.
@@ -200,6 +200,14 @@ impl<P: DaemonFamily> LeaseAdministration<P> for Administration<P> {
         let mut leases: Vec<Lease<P>> = leases.collect();
         leases.sort_by_key(|lease| P::ip(lease.address));
         Some(ChangedLeasesPage { leases, ended: page.ended, total: page.total })
+    }
+
+    fn read_row(&self, row: &str) -> Option<Lease<P>> {
+        lease_of_row(row)
+    }
+
+    fn to_row(&self, lease: &Lease<P>) -> Option<String> {
+        Some(row_of_lease(lease))
     }
 
     fn has_released_later(&self, lease: &Lease<P>) -> bool {

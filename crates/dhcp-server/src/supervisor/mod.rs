@@ -116,7 +116,7 @@ pub(crate) struct SupervisedParts<P: DaemonFamily> {
     pub(crate) events: EventService<P>,
     pub(crate) legal_log: Arc<LegalLogService>,
     /// Relationships with partners, if the configuration has any.
-    pub(crate) ha: Option<HaServices>,
+    pub(crate) ha: Option<HaServices<P>>,
     /// Databases of reservations, if the configuration has any.
     pub(crate) hosts: Option<HostsDatabases<P>>,
     pub(crate) wakers: Vec<Arc<Waker>>,
@@ -404,7 +404,7 @@ impl<P: DaemonFamily> Supervisor<P> {
         let text = match self.administration.wait_until_durable() {
             Ok(()) => {
                 if let ControlRequest::Command(command) = &request.request {
-                    self.parts.legal_log.record_command(command, &answer);
+                    self.parts.legal_log.record_command::<P>(command, &answer);
                 }
                 answer.into_text()
             }

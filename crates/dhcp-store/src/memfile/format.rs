@@ -5,12 +5,12 @@ use std::io;
 
 use dhcp_lease::{Lease, LeaseTable, RowView, TableFamily};
 
-use super::columns::Columns;
+use super::columns::{Columns, LeaseFileHeader};
 use super::file_operations::BlockWriter;
 use super::line::{self, RowLineWriter};
 use super::load::{LeaseLoadError, LoadReport, RowSource, load};
 use super::plain::PlainRow;
-use super::value::{RowFault, Values};
+use super::value::{RowFault, Values, parse_row};
 
 /// Family (DHCPv4 or DHCPv6) whose leases Kea keeps in files of rows.
 pub trait LeaseFileFamily: TableFamily {
@@ -45,6 +45,29 @@ pub trait LeaseFileFamily: TableFamily {
 /// capacity.
 pub fn encode_row<F: LeaseFileFamily>(row: &RowView<'_, F>, columns: Columns, out: &mut Vec<u8>) {
     line::append(out, F::most(row), |line| F::fill(row, columns, line));
+}
+
+/// Reads a lease from `line`, a row with all columns of a new lease file and its line end.
+///
+/// # Errors
+///
+/// Returns the first fault.
+pub fn decode_row<F: LeaseFileFamily>(line: &[u8]) -> Result<Lease<F>, RowFault> {
+    let row = line.strip_suffix(b"\n").unwrap_or(line);
+    // Files of other versions have rows with fewer or more values; a comma in a text is escaped.
+    let commas = row.iter().filter(|&&octet| octet == b',').count();
+    if commas + 1 != F::NAMES.len() {
+        return Err(RowFault::ValueCount);
+    }
+    let mut plain = PlainRow::new(line);
+    if let Some(lease) = F::parse_plain(&mut plain).filter(|_| plain.len() == line.len()) {
+        return Ok(lease);
+    }
+    if row.contains(&b'\n') {
+        return Err(RowFault::Rubbish);
+    }
+    let header = LeaseFileHeader { columns: newest::<F>(), unknown: 0 };
+    parse_row(row, &RowFileFormat::for_family::<F>(), header)
 }
 
 /// Returns the columns of a new lease file.
@@ -121,4 +144,32 @@ fn load_sorted<F: LeaseFileFamily>(
     let (mut leases, report) = load::<F>(sources, 1, max_row_errors)?;
     leases.sort_unstable_by_key(|lease| lease.address);
     Ok((Box::new(SortedLeases::<F>(leases)), report))
+}
+
+#[cfg(test)]
+mod tests {
+    use dhcp_lease::v4::V4;
+
+    use super::*;
+
+    #[test]
+    fn a_row_is_one_line() {
+        let plain = "192.0.2.7,02:00:00:00:00:07,,600,1600,1,0,0,host,0,,0";
+        let escaped = "192.0.2.7,02:00:00:00:00:07,01:02,600,1600,1,0,0,a&#x2cb,0,{ \"a\": 1 },0";
+        for row in [plain, escaped] {
+            for line in [row.to_owned(), format!("{row}\n")] {
+                let lease = decode_row::<V4>(line.as_bytes()).unwrap();
+                let mut encoded = Vec::new();
+                encode_row(&lease.row(), newest::<V4>(), &mut encoded);
+                assert_eq!(String::from_utf8(encoded).unwrap(), format!("{row}\n"));
+            }
+            let short = row.rsplit_once(',').unwrap().0;
+            let long = format!("{row},1");
+            let two = format!("{row}\n{row}\n");
+            let blank = format!("{row}\n\n");
+            for line in ["", "\n", &two, &blank, short, &long, &row[..20]] {
+                assert!(decode_row::<V4>(line.as_bytes()).is_err(), "{line:?}");
+            }
+        }
+    }
 }

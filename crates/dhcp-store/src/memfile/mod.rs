@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 pub use cleanup::{Cleanup, CleanupError, CleanupOutcome};
 pub use columns::{Columns, LeaseFileHeader};
 pub use file_operations::FileOperationError;
-pub use format::{LeaseFileFamily, RowFileFormat, encode_row, newest, rows_of_table};
+pub use format::{LeaseFileFamily, RowFileFormat, decode_row, encode_row, newest, rows_of_table};
 pub use intake::{FileRow, Intake, LeaseLoadProgress, take_prefetched};
 pub use line::RowLineWriter;
 pub(crate) use line::append as append_line;

@@ -19,6 +19,7 @@ mod v4;
 mod v6;
 mod writer;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -27,12 +28,14 @@ use std::time::Duration;
 use dhcp_config::{DhcpConfig, LegalLogFailure};
 use dhcp_control::{CommandAnswer, ResultCode};
 use dhcp_events::{FallBehindPolicy, LeaseEvent};
+use dhcp_ha::ROWS;
 use dhcp_lease::Family;
 use netio::Clock;
 use serde_json::Value;
 
 use super::{EventListener, FeedFacts, ScriptPool};
 use crate::ServerError;
+use crate::leases::lease_of_row;
 use crate::service::DaemonFamily;
 use entry::LogEntry;
 use exchange::{ExchangeEvents, exchanges};
@@ -143,7 +146,7 @@ impl LegalLogService {
 
     /// Writes the lines about `command`, which was answered by `answer`. What cannot be written now
     /// comes before the next line.
-    pub(crate) fn record_command(&self, command: &Value, answer: &CommandAnswer) {
+    pub(crate) fn record_command<P: DaemonFamily>(&self, command: &Value, answer: &CommandAnswer) {
         if answer.result != ResultCode::Success {
             return;
         }
@@ -151,6 +154,7 @@ impl LegalLogService {
         let Some(OpenLog { writer, rules }) = &mut *open else { return };
         let is_logged = |id: u32| rules.silent_subnets.binary_search(&id).is_err();
         let now_s = Clock::now().wall_s();
+        let command = &with_fields::<P>(command);
         let entries = command::entries(command, answer.arguments.as_ref(), now_s, &is_logged);
         if !entries.is_empty() {
             writer.add(entries);
@@ -236,4 +240,44 @@ fn report_failure(why: &str) {
         id = "LEGAL_LOG_STORE_WRITE_ERROR",
         "Could not write to the legal store: {why}"
     );
+}
+
+/// Returns `command` with the fields of the leases that it has as rows of a lease file, which
+/// partners send.
+fn with_fields<P: DaemonFamily>(command: &Value) -> Cow<'_, Value> {
+    let arguments = &command["arguments"];
+    let rows = arguments.get(ROWS).and_then(Value::as_array);
+    let Some(rows) = rows.filter(|_| arguments["origin"] == "ha-partner") else {
+        return Cow::Borrowed(command);
+    };
+    let mut leases = arguments["leases"].as_array().cloned().unwrap_or_default();
+    let of_rows = rows.iter().filter_map(|row| lease_of_row::<P>(row.as_str()?));
+    leases.extend(of_rows.map(|lease| P::to_json(&lease)));
+    let mut command = command.clone();
+    command["arguments"]["leases"] = Value::Array(leases);
+    Cow::Owned(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use dhcp_lease::v4::V4;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_rows_of_a_partner_have_lines() {
+        let row = "192.0.2.7,02:00:00:00:00:07,,600,1600,1,0,0,host,0,,0";
+        for (origin, lines) in [("ha-partner", 1), ("user", 0)] {
+            let arguments = json!({ "rows": [row, 5, "x"], "origin": origin });
+            let command = json!({ "command": "lease4-bulk-apply", "arguments": arguments });
+            let command = with_fields::<V4>(&command);
+            let entries = command::entries(&command, None, 1_000, &|_| true);
+            assert_eq!(entries.len(), lines, "{origin}");
+            let text = "HA partner updated information on the lease of address: 192.0.2.7 to a \
+                        device with hardware address: 02:00:00:00:00:07";
+            let is_it = |entry: &LogEntry| entry.text.starts_with(text.as_bytes());
+            assert!(entries.iter().all(is_it), "{:?}", String::from_utf8_lossy(&entries[0].text));
+        }
+    }
 }
