@@ -44,6 +44,7 @@ pub(crate) const PACKAGES: [(&str, &str); 47] = [
     ("rsync", "how its nodes copy themselves"),
     ("isc-dhcp-client", "dhclient, a client by others"),
     ("udhcpc", "a client by others"),
+    ("faketime", "clocks of servers that do not agree"),
     ("dhcpcd-base", "dhcpcd, a client by others"),
     ("wide-dhcpv6-client", "dhcp6c, a client by others"),
     ("openssh-client", "generators on other machines"),

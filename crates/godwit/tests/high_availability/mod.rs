@@ -5,6 +5,7 @@
 //! All servers are on loopback with ports of their own; perfdhcp is the clients, as a relay agent.
 
 mod backups;
+mod clocks;
 mod commands;
 mod control_sockets;
 mod copies;
@@ -13,6 +14,7 @@ mod hub;
 mod kills;
 mod large_copies;
 mod load_balancing;
+mod maintenance;
 mod partner_link;
 mod releases;
 mod serving_copies;

@@ -182,6 +182,11 @@ impl Daemon {
         self.child.wait().expect("the server was started here");
     }
 
+    /// Sets environment variables with which the server starts from now on.
+    pub(crate) fn set_environment(&mut self, variables: &[(&str, &Path)]) {
+        self.command.envs(variables.iter().copied());
+    }
+
     /// Returns the folder with everything that the server writes.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
