@@ -148,12 +148,20 @@ impl PartnerCommand {
     }
 }
 
+/// Maximum number of characters of a text of the partner in messages.
+const TEXT_MAX: usize = 500;
+
+/// Returns the beginning of a text of the partner, for messages.
+pub(crate) fn beginning_of(text: &str) -> String {
+    text.chars().take(TEXT_MAX).collect()
+}
+
 /// Answer of the partner to a command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommandResult {
     /// Result code; 0 is success.
     pub code: i64,
-    /// Text for people; empty if there is none.
+    /// Text for people, its beginning if it is long; empty if there is none.
     pub text: String,
     /// Data of the answer; empty if there is none.
     pub arguments: Map<String, Value>,
@@ -173,13 +181,13 @@ impl CommandResult {
             Value::Array(items) => items.first(),
             Value::Object(map) => {
                 let text = map.get("text").and_then(Value::as_str).unwrap_or("an error");
-                return Err(format!("the partner reports: {text}"));
+                return Err(format!("the partner reports: {}", beginning_of(text)));
             }
             _ => None,
         };
         let map = map.and_then(Value::as_object).ok_or("the answer has no map in a list")?;
         let code = map.get("result").and_then(Value::as_i64).ok_or("the answer has no `result`")?;
-        let text = map.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = beginning_of(map.get("text").and_then(Value::as_str).unwrap_or_default());
         let arguments = map.get("arguments").and_then(Value::as_object).cloned();
         Ok(Self { code, text, arguments: arguments.unwrap_or_default() })
     }

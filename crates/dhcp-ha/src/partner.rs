@@ -4,7 +4,7 @@ use base::Now;
 use serde_json::Value;
 
 use crate::clock::unix_s_of;
-use crate::command::CommandResult;
+use crate::command::{CommandResult, beginning_of};
 use crate::state::HaState;
 
 /// Member of a heartbeat's answer: the time from which on `unsent-update-count` counts. Kea ignores
@@ -20,6 +20,9 @@ pub(crate) const TAKES_LEASE_ROWS: &str = "takes-lease-rows";
 /// Member of a heartbeat's answer: true if the server notes which leases change while its partner
 /// copies them. Kea ignores it.
 pub(crate) const NOTES_CHANGES: &str = "notes-changes";
+
+/// Maximum number of scopes of a heartbeat; there is one for each server of a relationship.
+const SCOPES_MAX: usize = 32;
 
 /// Number of updates that a server could not send to its partner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,11 +90,12 @@ impl PartnerView {
         let answer = answer?.with_code(&[0])?;
         let text = |key: &str| answer.arguments.get(key).and_then(Value::as_str);
         let state = text("state").ok_or("the heartbeat has no `state`")?;
-        let state = HaState::from_name(state)
-            .ok_or_else(|| format!("the heartbeat has the unknown state `{state}`"))?;
+        let state = HaState::from_name(state).ok_or_else(|| {
+            format!("the heartbeat has the unknown state `{}`", beginning_of(state))
+        })?;
         let date = text("date-time").ok_or("the heartbeat has no `date-time`")?;
-        let wall_s =
-            unix_s_of(date).ok_or_else(|| format!("the heartbeat has the bad time `{date}`"))?;
+        let wall_s = unix_s_of(date)
+            .ok_or_else(|| format!("the heartbeat has the bad time `{}`", beginning_of(date)))?;
         let updates = match answer.arguments.get("unsent-update-count") {
             None => 0,
             Some(count) => count.as_u64().ok_or("`unsent-update-count` is not an integer")?,
@@ -100,7 +104,7 @@ impl PartnerView {
         let unsent = UnsentCount { since_us, updates };
         let scopes = answer.arguments.get("scopes").and_then(Value::as_array);
         let scopes = scopes.into_iter().flatten().filter_map(Value::as_str);
-        self.scopes = scopes.map(str::to_owned).collect();
+        self.scopes = scopes.take(SCOPES_MAX).map(beginning_of).collect();
         (self.state, self.last_state) = (Some(state), Some(state));
         self.heard = Some(now);
         self.partner_wall_s = wall_s;

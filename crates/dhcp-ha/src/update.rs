@@ -4,7 +4,7 @@ use core::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::command::CommandResult;
+use crate::command::{CommandResult, beginning_of};
 
 /// Origin of a partner's commands.
 const PARTNER_ORIGIN: &str = "ha-partner";
@@ -202,8 +202,8 @@ pub fn bulk_verdicts(
         let address = address_of(index);
         let is_it = |one: &&&Value| one["ip-address"].as_str() == Some(address.as_str());
         if let Some(failure) = failed.iter().find(is_it) {
-            let text = failure["error-message"].as_str().unwrap_or_default();
-            *of_lease = verdict(failure["result"].as_i64().unwrap_or(1), text);
+            let text = beginning_of(failure["error-message"].as_str().unwrap_or_default());
+            *of_lease = verdict(failure["result"].as_i64().unwrap_or(1), &text);
         }
     }
     verdicts

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use base64ct::{Base64, Encoding};
 use dhcp_store::certificates;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::rt::ReadBufCursor;
@@ -48,6 +48,8 @@ pub struct CommandRequest {
     pub body: String,
     /// Time limit of the whole request to the server.
     pub timeout: Duration,
+    /// Maximum number of bytes of the answer's body.
+    pub answer_max: usize,
 }
 
 /// Files with certificates for TLS to a server's control socket.
@@ -153,7 +155,7 @@ async fn secured(
 }
 
 /// Returns an error of the HTTP connection with its causes: one of TLS, for example.
-fn with_causes(error: &hyper::Error) -> String {
+fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -220,7 +222,7 @@ where
         http1::handshake(ClientStream(stream)).await.map_err(|error| with_causes(&error))?;
     let answered = async {
         let answer = sender.send_request(built).await.map_err(|error| with_causes(&error))?;
-        command_response(answer).await
+        command_response(answer, request.answer_max).await
     };
     tokio::pin!(answered);
     tokio::select! {
@@ -233,10 +235,17 @@ where
     }
 }
 
-/// Reads the answer to a command.
-async fn command_response(answer: Response<Incoming>) -> Result<CommandResponse, String> {
+/// Reads the answer to a command, whose body has at most `answer_max` bytes.
+async fn command_response(
+    answer: Response<Incoming>,
+    answer_max: usize,
+) -> Result<CommandResponse, String> {
     let status = answer.status();
-    let body = answer.into_body().collect().await.map_err(|error| with_causes(&error))?;
+    let body = Limited::new(answer.into_body(), answer_max).collect().await;
+    let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+        Some(_) => format!("the answer has more than {answer_max} bytes"),
+        None => with_causes(&*error),
+    })?;
     Ok(CommandResponse {
         status: status.as_u16(),
         reason: status.canonical_reason().unwrap_or_default(),
@@ -285,7 +294,7 @@ impl PersistentConnection {
         let built = http_request(request, true)?;
         self.sender.ready().await.map_err(|error| with_causes(&error))?;
         let answer = self.sender.send_request(built).await.map_err(|error| with_causes(&error))?;
-        command_response(answer).await
+        command_response(answer, request.answer_max).await
     }
 }
 

@@ -104,6 +104,8 @@ fn answer(args: &KeaShellArgs) -> Result<String, String> {
         tls,
         body: body(&args.command, &args.service, &arguments),
         timeout: Duration::from_secs(args.timeout),
+        // A list of all leases may have gigabytes, and goes to the person who asked for it.
+        answer_max: usize::MAX,
     };
     match send_command(&request) {
         Ok(response) if (200..300).contains(&response.status) => Ok(response.body),

@@ -13,7 +13,7 @@ use super::tally::CheckTally;
 use crate::{output, package};
 
 /// Debian packages that the tests need, by name, each with the part that needs it.
-pub(crate) const PACKAGES: [(&str, &str); 47] = [
+pub(crate) const PACKAGES: [(&str, &str); 48] = [
     ("iproute2", "namespaces and virtual interfaces"),
     ("util-linux", "giving up privileges, placing processes"),
     ("procps", "looking at processes"),

@@ -39,6 +39,8 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(50);
 /// Time limit of a request while the server ends.
 const LAST_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum number of bytes of the body of a receiver's answer.
+const ANSWER_MAX: usize = 1 << 20;
 
 /// Listener that sends events to an HTTP server.
 pub(super) struct WebhookListener {
@@ -104,6 +106,7 @@ impl WebhookListener {
             }),
             body: body.to_owned(),
             timeout: if is_ending { timeout.min(LAST_TIMEOUT) } else { timeout },
+            answer_max: ANSWER_MAX,
         })
     }
 

@@ -44,10 +44,26 @@ pub(super) fn maintain<P: DaemonFamily>(
             _ => send(state, &command, &server),
         };
         let is_partner = state.relationship().config().partner() == Some(&server);
-        if is_partner {
-            log_reach(&server.url, &mut last_cause, answer.as_ref().err());
+        let unreached = answer.as_ref().err().cloned();
+        if let Some(why) = unreached.as_ref().filter(|_| is_partner) {
+            log_failure(
+                &mut last_cause,
+                why,
+                &format!("cannot reach the partner at {}", server.url),
+            );
         }
         let page = state.with(|relationship| relationship.receive(Clock::now(), answer));
+        if is_partner && unreached.is_none() {
+            let is_heartbeat = matches!(command, PartnerCommand::Heartbeat);
+            let wrong = if is_heartbeat { state.heartbeat_failure() } else { None };
+            match wrong {
+                Some(why) => {
+                    let what = format!("the partner at {} answers wrongly", server.url);
+                    log_failure(&mut last_cause, &why, &what);
+                }
+                None => log_success(&mut last_cause, &server.url),
+            }
+        }
         if let Some(page) = page {
             if matches!(page.range, PageRange::After(None) | PageRange::AllAfter(None)) {
                 returned = ReturnedLeases::default();
@@ -82,23 +98,27 @@ fn send(
     }
 }
 
-/// Logs each failure to reach the partner with the URL `partner` whose cause is not `last_cause`,
-/// that of the failure before, and the first success after failures.
-fn log_reach(partner: &str, last_cause: &mut Option<String>, failure: Option<&String>) {
+/// Logs `what` with its reason `why` unless its cause is `last_cause`, that of the failure before.
+fn log_failure(last_cause: &mut Option<String>, why: &str, what: &str) {
     // The words in front of the cause depend on how far the connection came.
-    let cause = failure.and_then(|why| why.rsplit(": ").next()).map(str::to_owned);
-    match failure {
-        Some(why) if *last_cause != cause => tracing::warn!(
+    let cause = why.rsplit(": ").next().map(str::to_owned);
+    if *last_cause != cause {
+        tracing::warn!(
             target: LOGGER,
             id = "HA_HEARTBEAT_COMMUNICATIONS_FAILED",
-            "cannot reach the partner at {partner}: {why}; trying again"
-        ),
-        None if last_cause.is_some() => tracing::info!(
+            "{what}: {why}; trying again"
+        );
+    }
+    *last_cause = cause;
+}
+
+/// Logs the first success after failures.
+fn log_success(last_cause: &mut Option<String>, partner: &str) {
+    if last_cause.take().is_some() {
+        tracing::info!(
             target: LOGGER,
             id = "HA_COMMUNICATION_RESUMED",
             "the partner at {partner} answers again"
-        ),
-        _ => {}
+        );
     }
-    *last_cause = cause;
 }

@@ -45,6 +45,9 @@ pub(crate) use services::HaServices;
 pub(crate) use store::PartnerLeaseStore;
 use subnets::RelationshipSubnets;
 
+/// Maximum number of bytes of a server's answer to a command. A page of ten thousand leases has
+/// about 3 MB.
+const ANSWER_MAX: usize = 64 << 20;
 /// Logger of Kea's library.
 const LOGGER: &str = "ha-hooks";
 
@@ -113,6 +116,13 @@ impl PairState {
     /// Returns true if the partner is Kea before 2.5.
     pub(crate) fn is_partner_old(&self) -> bool {
         self.relationship().partner().is_old
+    }
+
+    /// Returns the reason why the last heartbeat has shown no state of the partner, if so.
+    fn heartbeat_failure(&self) -> Option<String> {
+        let relationship = self.relationship();
+        let partner = relationship.partner();
+        partner.state.is_none().then(|| partner.failure.clone())
     }
 
     /// Returns the relationship as `status-get` shows it.
@@ -289,6 +299,7 @@ fn request_to(peer: &HaPeer) -> Result<CommandRequest, String> {
         }),
         body: String::new(),
         timeout: Duration::from_secs(10),
+        answer_max: ANSWER_MAX,
     })
 }
 

@@ -23,8 +23,8 @@ use crate::supervisor::Administration;
 /// Number of own leases that are compared with the partner's at a time.
 const OWN_AT_ONCE: usize = 1_000;
 
-/// Maximum number of characters of a bad address in the log.
-const SHOWN_MAX: usize = 100;
+/// Maximum number of characters of an address or a reason in the log: the partner may have made it.
+const SHOWN_MAX: usize = 500;
 
 /// Store for the leases of the partner.
 pub(crate) struct PartnerLeaseStore<P: DaemonFamily> {
@@ -296,8 +296,7 @@ fn leases_of_page<P: DaemonFamily>(
     let of_row = |row: &String| {
         let Some(lease) = lease_of_row::<P>(row) else {
             let address = row.split(',').next().unwrap_or_default();
-            let address = address.chars().take(SHOWN_MAX).collect();
-            return Some((address, Err("not a row of a lease file".to_owned())));
+            return Some((address.to_owned(), Err("not a row of a lease file".to_owned())));
         };
         let address = <P as CommandFamily>::ip(lease.address).to_string();
         let is_copied = subnets.copies(lease.subnet_id);
@@ -313,11 +312,13 @@ fn address_in(lease: &Value) -> &str {
 
 /// Logs that the partner's lease of `address` `is_not_used` for a reason.
 fn log_failure(address: &str, is_not_used: &str, reason: &str) {
+    let beginning = |text: &str| text.chars().take(SHOWN_MAX).collect::<String>();
+    let address = if address.is_empty() { "no address".to_owned() } else { beginning(address) };
     tracing::warn!(
         target: LOGGER,
         id = "HA_LEASE_SYNC_FAILED",
-        "the partner's lease of {} {is_not_used}: {reason}",
-        if address.is_empty() { "no address" } else { address }
+        "the partner's lease of {address} {is_not_used}: {}",
+        beginning(reason)
     );
 }
 

@@ -85,7 +85,7 @@ fn time_ms(line: &str) -> Option<u64> {
 }
 
 /// Returns the largest memory of the process `pid` so far, in MiB.
-fn memory_mib(pid: u32) -> u64 {
+pub(super) fn memory_mib(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());

@@ -5,6 +5,7 @@
 //! All servers are on loopback with ports of their own; perfdhcp is the clients, as a relay agent.
 
 mod backups;
+mod bad_partners;
 mod clocks;
 mod commands;
 mod control_sockets;
