@@ -436,6 +436,7 @@ fn update_by_partner<F: CommandFamily>(
     client: u8,
     later_s: u64,
     origin: &Value,
+    hears_later_lease: bool,
 ) -> (Value, Option<u64>) {
     let from = 1_700_000_000;
     let mut arguments = lease::<F>(11);
@@ -444,7 +445,7 @@ fn update_by_partner<F: CommandFamily>(
     arguments["valid-lft"] = json!(100);
     arguments["expire"] = json!(from + 100 + later_s);
     arguments["origin"] = origin.clone();
-    arguments["hears-later-lease"] = json!(true);
+    arguments["hears-later-lease"] = json!(hears_later_lease);
     arguments["force-create"] = json!(true);
     let answer = server.call(&name::<F>("lease#-update"), arguments.clone());
     let stored =
@@ -456,18 +457,23 @@ fn update_by_partner<F: CommandFamily>(
 fn late_updates_are_ignored<F: CommandFamily>() {
     let mut server = Fake::<F>::with_subnets();
     let partner = json!("ha-partner");
-    for (client, later_s, origin, result, stored) in [
-        (1, 5, &partner, 0, 5),
-        (1, 5, &partner, 0, 5),
-        (1, 4, &partner, 3, 5),
-        (2, 4, &partner, 4, 5),
-        (2, 5, &partner, 0, 5),
-        (2, 9, &partner, 0, 9),
-        (1, 8, &json!("user"), 0, 8),
-        (1, 7, &NONE, 0, 7),
+    for (client, later_s, origin, hears, result, stored) in [
+        (1, 5, &partner, true, 0, 5),
+        (1, 5, &partner, true, 0, 5),
+        (1, 4, &partner, true, 3, 5),
+        (1, 4, &partner, false, 3, 5),
+        (2, 4, &partner, true, 4, 5),
+        // No second client may be acknowledged by Kea.
+        (2, 4, &partner, false, 1, 5),
+        // Another client may have the reply to a request of the same second.
+        (2, 5, &partner, true, 4, 5),
+        (2, 5, &partner, false, 1, 5),
+        (2, 9, &partner, true, 0, 9),
+        (1, 8, &json!("user"), true, 0, 8),
+        (1, 7, &NONE, true, 0, 7),
     ] {
-        let outcome = update_by_partner(&mut server, client, later_s, origin);
-        assert_eq!(outcome, (json!(result), Some(stored)), "{client} {later_s} {origin}");
+        let outcome = update_by_partner(&mut server, client, later_s, origin, hears);
+        assert_eq!(outcome, (json!(result), Some(stored)), "{client} {later_s} {origin} {hears}");
     }
 }
 
@@ -478,8 +484,8 @@ fn an_update_of_the_partner_replaces_a_lease_of_the_future() {
     let partner = json!("ha-partner");
     let ahead_s = |s: u64| common::WALL_US / 1_000_000 + s - 1_700_000_000;
     for (later_s, stored) in [(ahead_s(60), ahead_s(60)), (ahead_s(61), ahead_s(0))] {
-        update_by_partner(&mut server, 1, later_s, &NONE);
-        let outcome = update_by_partner(&mut server, 1, ahead_s(0), &partner);
+        update_by_partner(&mut server, 1, later_s, &NONE, true);
+        let outcome = update_by_partner(&mut server, 1, ahead_s(0), &partner, true);
         assert_eq!(outcome.1, Some(stored));
     }
 }
@@ -494,14 +500,14 @@ fn a_late_update_of_the_partner_changes_nothing() {
 fn a_late_deletion_by_the_partner_changes_nothing() {
     let mut server = Fake::<V4>::with_subnets();
     let partner = json!("ha-partner");
-    update_by_partner(&mut server, 1, 5, &partner);
+    update_by_partner(&mut server, 1, 5, &partner, true);
     let delete = |later_s: u64, origin: &Value| {
         json!({ "ip-address": "192.0.2.11", "expire": 1_700_000_100 + later_s, "valid-lft": 100,
             "origin": origin })
     };
     assert_eq!(server.call("lease4-del", delete(4, &partner))["result"], 3);
     assert_eq!(server.call("lease4-del", delete(5, &partner))["result"], 0);
-    update_by_partner(&mut server, 1, 5, &partner);
+    update_by_partner(&mut server, 1, 5, &partner, true);
     assert_eq!(server.call("lease4-del", delete(4, &NONE))["result"], 0);
 }
 
@@ -510,7 +516,7 @@ fn a_late_deletion_by_the_partner_changes_nothing() {
 fn late_changes_of_the_partner_do_not_keep_others_back() {
     let mut server = Fake::<V6>::with_subnets();
     let partner = json!("ha-partner");
-    update_by_partner(&mut server, 1, 5, &partner);
+    update_by_partner(&mut server, 1, 5, &partner, true);
     let lease = |last: u8, client: u8, later_s: u64| {
         json!({ "ip-address": format!("2001:db8::{last}"), "duid": format!("01:02:{client:02x}"),
             "iaid": 11, "valid-lft": 100, "expire": 1_700_000_100 + later_s })
@@ -526,8 +532,11 @@ fn late_changes_of_the_partner_do_not_keep_others_back() {
     let other = || lease(12, 3, 4);
     assert_eq!(apply(&[], &[lease(11, 1, 4), other()], true), (json!(0), [NONE, json!(3)]));
     assert_eq!(apply(&[], &[lease(11, 2, 4)], true), (json!(3), [NONE, json!(4)]));
-    // Kea would end the relationship after ten such conflicts.
-    assert_eq!(apply(&[], &[lease(11, 2, 4)], false), (json!(3), [NONE, json!(3)]));
+    // Kea would end the relationship after ten such conflicts, and acknowledges all leases of a
+    // command if one of them was stored.
+    assert_eq!(apply(&[], &[lease(11, 2, 4)], false), (json!(1), [NONE, json!(1)]));
+    assert_eq!(apply(&[], &[lease(11, 2, 4), other()], false), (json!(1), [NONE, json!(1)]));
+    assert_eq!(apply(&[], &[lease(11, 1, 4), other()], false), (json!(0), [NONE, json!(3)]));
     assert_eq!(apply(&[lease(11, 1, 4)], &[other()], true), (json!(0), [json!(3), NONE]));
     assert_eq!(apply(&[lease(11, 1, 5)], &[other()], true), (json!(0), [NONE, NONE]));
 }

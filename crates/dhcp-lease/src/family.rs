@@ -28,4 +28,8 @@ pub trait Family: Copy + Eq + Debug + Default + Send + Sync + 'static {
 
     /// Returns the kind of resource that `address` is.
     fn kind(address: Self::Address) -> Self::Kind;
+
+    /// Returns true if the leases of `one` and `other` may be of one client, which may have got
+    /// another hardware address or identifier: they have either, or the DUID, in common.
+    fn may_be_one(one: &Self::LeaseClient, other: &Self::LeaseClient) -> bool;
 }

@@ -63,6 +63,7 @@ pub(super) fn apply<F: CommandFamily>(
         details.insert("failed-deleted-leases".to_owned(), failed.into());
     }
     let mut failed = Vec::new();
+    let mut error = None;
     for lease in leases {
         let (ip, kind) = (F::ip(lease.address), lease.kind());
         match put(backend, lease, true, sender) {
@@ -71,18 +72,37 @@ pub(super) fn apply<F: CommandFamily>(
                 let kind = (F::VERSION == IpVersion::V6).then(|| F::kind_name(kind));
                 let resource = json!({ "type": kind, "ip-address": ip.to_string() });
                 failed.push(failure(&resource, &answer));
+                if answer.result == ResultCode::Error {
+                    error.get_or_insert_with(|| answer.text.unwrap_or_default());
+                }
             }
         }
     }
     if !failed.is_empty() {
         details.insert("failed-leases".to_owned(), failed.into());
     }
-    let result = if done == 0 { ResultCode::Empty } else { ResultCode::Success };
-    let answer = CommandAnswer::text(
-        result,
-        format!("Bulk apply of {done} {} leases completed.", F::VERSION.name()),
-    );
+    let answer = bulk_answer::<F>(done, error, sender);
     Ok(if details.is_empty() { answer } else { answer.and_arguments(Value::Object(details)) })
+}
+
+/// Returns the answer to a command of `sender` of which `done` changes were made; `error` is the
+/// reason why a lease was not stored.
+fn bulk_answer<F: CommandFamily>(
+    done: usize,
+    error: Option<String>,
+    sender: ChangeSender,
+) -> CommandAnswer {
+    match error {
+        // Kea acknowledges all leases of the command if one of them was stored.
+        Some(error) if sender == (ChangeSender::Partner { hears_later_lease: false }) => {
+            CommandAnswer::error(error)
+        }
+        _ => {
+            let result = if done == 0 { ResultCode::Empty } else { ResultCode::Success };
+            let name = F::VERSION.name();
+            CommandAnswer::text(result, format!("Bulk apply of {done} {name} leases completed."))
+        }
+    }
 }
 
 fn list<'a>(fields: &ArgumentFields<'a>, name: &str) -> Result<Option<&'a [Value]>, CommandAnswer> {

@@ -176,7 +176,7 @@ pub(super) fn put<F: CommandFamily>(
     let newest_s = newest_s(backend);
     let is_plausible = existing.is_none_or(|existing| existing.cltt_s <= newest_s);
     let mode = match sender {
-        ChangeSender::Partner { .. } if creates && is_plausible => PutMode::UnlessLater,
+        ChangeSender::Partner { .. } if creates && is_plausible => PutMode::UnlessTaken,
         _ if adds => PutMode::Add,
         _ => PutMode::Update,
     };
@@ -186,24 +186,31 @@ pub(super) fn put<F: CommandFamily>(
         Ok(()) => Ok(adds),
         Err(PutFailure::Later) => {
             let stored = backend.leases().find(ip, kind);
-            let is_same_client = stored.is_none_or(|stored| stored.client == client);
-            let hears = sender == ChangeSender::Partner { hears_later_lease: true };
-            Err(outdated(&ip.to_string(), hears && !is_same_client))
+            if stored.is_none_or(|stored| F::may_be_one(&stored.client, &client)) {
+                Err(outdated(&ip.to_string()))
+            } else {
+                Err(taken_over(&ip.to_string(), sender))
+            }
         }
         Err(failure) => Err(refused(failure, &ip.to_string())),
     }
 }
 
 /// Returns the answer to a partner whose lease is older than the one of this server. Kea takes the
-/// code of an empty result for success. If `is_refusal`, the partner must not acknowledge the
-/// lease, because another client has the address.
-fn outdated(ip: &str, is_refusal: bool) -> CommandAnswer {
-    if is_refusal {
-        CommandAnswer::conflict(format!(
-            "{LATER_LEASE}: another client has had {ip} since this update"
-        ))
+/// code of an empty result for success.
+fn outdated(ip: &str) -> CommandAnswer {
+    CommandAnswer::empty(format!("{ip} not updated: this server has a later lease"))
+}
+
+/// Returns the answer to a partner that must not acknowledge its lease, because another client has
+/// had the address since. For Kea a conflict would count towards the end of the relationship; after
+/// an error it drops its reply, and expects no answer of this server until the next heartbeat.
+fn taken_over(ip: &str, sender: ChangeSender) -> CommandAnswer {
+    let reason = format!("{LATER_LEASE}: another client has had {ip} since this update");
+    if sender == (ChangeSender::Partner { hears_later_lease: true }) {
+        CommandAnswer::conflict(reason)
     } else {
-        CommandAnswer::empty(format!("{ip} not updated: this server has a later lease"))
+        CommandAnswer::error(reason)
     }
 }
 
@@ -215,7 +222,7 @@ fn is_registered(state: LeaseState) -> bool {
 
 fn refused(failure: PutFailure, ip: &str) -> CommandAnswer {
     match failure {
-        PutFailure::Later => outdated(ip, false),
+        PutFailure::Later => outdated(ip),
         PutFailure::Exists => CommandAnswer::conflict("lost race between calls to get and add"),
         PutFailure::Missing => CommandAnswer::conflict(format!(
             "failed to update the lease with address {ip} either because the lease has been \

@@ -102,7 +102,7 @@ impl<F: CommandFamily> LeaseAdministration<F> for FakeLeases<F> {
         match (mode, self.leases.contains_key(&slot)) {
             (PutMode::Add, true) => Err(PutFailure::Exists),
             (PutMode::Update, false) => Err(PutFailure::Missing),
-            (PutMode::UnlessLater, true) if self.leases[&slot].cltt_s > lease.cltt_s => {
+            (PutMode::UnlessTaken, true) if is_later(&self.leases[&slot], &lease) => {
                 Err(PutFailure::Later)
             }
             _ => {
@@ -448,4 +448,10 @@ impl<F: CommandFamily> CommandBackend for Fake<F> {
         }
         counts
     }
+}
+
+/// Returns true if `stored` stays although a partner has `lease`.
+fn is_later<F: CommandFamily>(stored: &Lease<F>, lease: &Lease<F>) -> bool {
+    let is_other = !F::may_be_one(&stored.client, &lease.client);
+    stored.cltt_s > lease.cltt_s || (is_other && stored.cltt_s == lease.cltt_s)
 }

@@ -58,8 +58,8 @@ pub fn a_lease_gives_way_to_a_later_one_only<B: StoreFactory>(backend: &mut B) {
         let lease = sample_of::<B>(BASE + 10, client, state);
         Lease { cltt_s: START.wall_s() + later_s, ..lease }
     };
-    let mut put = |lease: &Lease<B::Family>| {
-        let outcome = bench.store.put(lease, PutMode::UnlessLater).map(|_| ());
+    let mut put = |lease: &Lease<B::Family>, mode: PutMode| {
+        let outcome = bench.store.put(lease, mode).map(|_| ());
         bench.settle();
         outcome
     };
@@ -75,7 +75,21 @@ pub fn a_lease_gives_way_to_a_later_one_only<B: StoreFactory>(backend: &mut B) {
         (7, 19, assigned, Ok(())),
         (7, 18, LeaseState::Declined, Err(PutRefusal::Later)),
     ] {
-        assert_eq!(put(&at(client, later_s, state)), outcome, "{client} {later_s} {state:?}");
+        let got = put(&at(client, later_s, state), PutMode::UnlessLater);
+        assert_eq!(got, outcome, "{client} {later_s} {state:?}");
+    }
+    // Another client may have the reply to a request of the same second.
+    for (client, later_s, state, outcome) in [
+        (7, 19, assigned, Ok(())),
+        (8, 19, assigned, Err(PutRefusal::Later)),
+        (8, 19, released, Err(PutRefusal::Later)),
+        (8, 20, assigned, Ok(())),
+        (8, 19, assigned, Err(PutRefusal::Later)),
+        (8, 20, released, Ok(())),
+        (7, 20, assigned, Ok(())),
+    ] {
+        let got = put(&at(client, later_s, state), PutMode::UnlessTaken);
+        assert_eq!(got, outcome, "{client} {later_s} {state:?}");
     }
 }
 

@@ -35,7 +35,9 @@ impl<F: TableFamily> LeaseTable<F> {
         match mode {
             PutMode::Add if has_lease => return Err(PutRefusal::Exists),
             PutMode::Update if !has_lease => return Err(PutRefusal::Missing),
-            PutMode::UnlessLater if stripe.has_later(slot_number, &lease) => {
+            PutMode::UnlessLater | PutMode::UnlessTaken
+                if stripe.has_later(slot_number, &lease, mode == PutMode::UnlessTaken) =>
+            {
                 return Err(PutRefusal::Later);
             }
             _ => {}
@@ -85,7 +87,7 @@ impl<F: TableFamily> LeaseTable<F> {
     fn slot_number_to_put(&self, address: F::Address, mode: PutMode) -> Option<u32> {
         match (self.slot_numbers.find(address), mode) {
             (None, PutMode::Update) => None,
-            (None, PutMode::Add | PutMode::Force | PutMode::UnlessLater) => {
+            (None, PutMode::Add | PutMode::Force | PutMode::UnlessLater | PutMode::UnlessTaken) => {
                 self.cover(address);
                 self.slot_numbers.make(address, true)
             }
@@ -134,14 +136,18 @@ impl<F: TableFamily> Locked<'_, F> {
     }
 
     /// Returns true if the slot has a lease with a later transaction than `lease`, and that lease
-    /// is in use or has the same client.
-    fn has_later(&self, slot_number: u32, lease: &Lease<F>) -> bool {
+    /// is in use or has the same client; if `counts_equal`, also a lease of the same second that is
+    /// in use by another client.
+    fn has_later(&self, slot_number: u32, lease: &Lease<F>, counts_equal: bool) -> bool {
         let Some(state) = self.shown_state(slot_number) else { return false };
-        let slot = self.find(slot_number).map(|id| self.slot(id));
-        slot.is_some_and(|slot| {
-            slot.cltt_s > lease.cltt_s
-                && (!state.is_past() || slot.row(state).to_lease().client == lease.client)
-        })
+        let Some(slot) = self.find(slot_number).map(|id| self.slot(id)) else { return false };
+        if slot.cltt_s > lease.cltt_s {
+            return !state.is_past() || slot.row(state).to_lease().client == lease.client;
+        }
+        counts_equal
+            && slot.cltt_s == lease.cltt_s
+            && !state.is_past()
+            && !F::may_be_one(&slot.row(state).to_lease().client, &lease.client)
     }
 
     /// Ends the term of the lease in slot `id` before its time.

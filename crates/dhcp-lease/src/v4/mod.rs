@@ -54,6 +54,11 @@ impl Family for V4 {
     type PoolSet = PoolSet;
 
     fn kind(_address: Ipv4Addr) {}
+
+    fn may_be_one(one: &LeaseClient, other: &LeaseClient) -> bool {
+        let has_one_identifier = one.client_id.is_some() && one.client_id == other.client_id;
+        has_one_identifier || one.hardware == other.hardware
+    }
 }
 
 /// DHCPv4 lease with all fields that a lease file keeps.

@@ -44,6 +44,10 @@ impl Family for V6 {
     fn kind(resource: Resource) -> ResourceKind {
         resource.kind
     }
+
+    fn may_be_one(one: &LeaseClient, other: &LeaseClient) -> bool {
+        one.duid == other.duid
+    }
 }
 
 /// DHCPv6 lease with all fields that a lease file keeps.

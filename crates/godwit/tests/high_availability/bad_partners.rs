@@ -188,7 +188,9 @@ fn faults_of_a_partner_are_one_line_each(family: ScenarioFamily) {
     let mut server = PairSetup::new(family, mode, 2_000).start_server(0, make, &ports);
     let client_ports = vec![server.give_up_client_port()];
     let (servers, makes, links) = (vec![server], vec![make], Vec::new());
-    let mut pair = ServerPair { servers, makes, family, mode, ports, client_ports, links, runs: 0 };
+    let (runs, network) = (0, None);
+    let mut pair =
+        ServerPair { servers, makes, family, mode, ports, client_ports, links, runs, network };
     pair.wait_for(0, ["partner-down", "unavailable"]);
     let before_mib = memory_mib(pair.servers[0].pid());
     for (answer, text) in FAULTS {

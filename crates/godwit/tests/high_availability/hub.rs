@@ -124,7 +124,8 @@ impl Hub {
         let mut servers: Vec<Daemon> = makes.iter().enumerate().map(start).collect();
         let client_ports = servers.iter_mut().map(Daemon::give_up_client_port).collect();
         let (mode, makes, links) = (PairMode::HotStandby, makes.to_vec(), Vec::new());
-        Self(ServerPair { servers, makes, family, mode, ports, client_ports, links, runs: 0 })
+        let (runs, network) = (0, None);
+        Self(ServerPair { servers, makes, family, mode, ports, client_ports, links, runs, network })
     }
 
     /// Returns the state of a server in its relationship number `relationship`, and that of its

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use scenario::{ScenarioFamily, ScenarioServer};
 use serde_json::json;
@@ -44,7 +44,7 @@ enum CopyEvent {
     End,
 }
 
-/// Times of copies in the log of the partner, in milliseconds.
+/// Times of copies in the log of the partner, in milliseconds. Kea begins a new log after 10 MB.
 #[derive(Clone, Copy, Debug, Default)]
 struct CopyTimes {
     copies: u32,
@@ -92,22 +92,17 @@ pub(super) fn memory_mib(pid: u32) -> u64 {
     kib.unwrap_or(0) / 1_024
 }
 
-/// Returns a lease file of `leases` leases with the columns of `header`.
-fn lease_file(family: ScenarioFamily, header: &str, leases: u64) -> String {
+/// Returns a lease file of `leases` leases from the address `first` on, with the columns of
+/// `header`.
+pub(super) fn lease_file(first: IpAddr, header: &str, leases: u64) -> String {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is right").as_secs();
     let expire = (now_s + LIFETIME_S).to_string();
     let columns: Vec<&str> = header.trim_end().split(',').collect();
     let mut text = format!("{}\n", header.trim_end());
     for number in 0..leases {
-        let address: IpAddr = match family {
-            ScenarioFamily::V4 => {
-                let first = Ipv4Addr::new(127, 32, 0, 0);
-                Ipv4Addr::from_bits(first.to_bits() + number as u32).into()
-            }
-            ScenarioFamily::V6 => {
-                let first = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 1, 0, 0, 0);
-                Ipv6Addr::from_bits(first.to_bits() + u128::from(number)).into()
-            }
+        let address: IpAddr = match first {
+            IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits() + number as u32).into(),
+            IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits() + u128::from(number)).into(),
         };
         let octets = number.to_be_bytes().map(|octet| format!("{octet:02x}"));
         let hardware = format!("02:00:{}", octets[4..].join(":"));
@@ -161,7 +156,7 @@ fn start_clients(pair: &ServerPair, rate: u64) -> LoadProcess {
 }
 
 /// Returns the number of leases that the statistics of a server count.
-fn assigned(pair: &mut ServerPair, server: usize) -> u64 {
+pub(super) fn assigned(pair: &mut ServerPair, server: usize) -> u64 {
     let kind =
         if pair.family == ScenarioFamily::V4 { "assigned-addresses" } else { "assigned-nas" };
     let name = format!("subnet[1].{kind}");
@@ -184,7 +179,11 @@ fn copy_is_made(family: ScenarioFamily, make: ServerMake, leases: u64, rate: u64
     let path = |server: usize| pair.servers[server].folder().join("leases.csv");
     let header = fs::read_to_string(path(PARTNER)).expect("it has a lease file");
     let header = header.lines().next().expect("it has a header");
-    fs::write(path(PARTNER), lease_file(family, header, leases)).expect("there is room");
+    let first = match family {
+        ScenarioFamily::V4 => Ipv4Addr::new(127, 32, 0, 0).into(),
+        ScenarioFamily::V6 => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 1, 0, 0, 0).into(),
+    };
+    fs::write(path(PARTNER), lease_file(first, header, leases)).expect("there is room");
     fs::write(path(COPIER), format!("{header}\n")).expect("there is room");
     pair.servers[PARTNER].restart().unwrap();
     pair.wait_for(PARTNER, ["partner-down", "unavailable"]);
@@ -195,8 +194,10 @@ fn copy_is_made(family: ScenarioFamily, make: ServerMake, leases: u64, rate: u64
     let before_mib = memory_mib(pair.servers[PARTNER].pid());
     let assigned_before = assigned(&mut pair, PARTNER);
     pair.servers[COPIER].restart().unwrap();
+    let restarted = Instant::now();
     let is_normal =
         waited_at_most(COPY_MAX, || pair.states(COPIER) == ["hot-standby", "hot-standby"]);
+    let normal_s = restarted.elapsed().as_secs_f64();
     assert!(is_normal, "{make:?}: {:?}", pair.states(COPIER));
     let new = assigned(&mut pair, PARTNER) - assigned_before;
     drop(clients);
@@ -209,11 +210,16 @@ fn copy_is_made(family: ScenarioFamily, make: ServerMake, leases: u64, rate: u64
     let [partner_mib, copier_mib] =
         [PARTNER, COPIER].map(|server| memory_mib(pair.servers[server].pid()));
     println!(
-        "{family:?} {make:?}: {leases} leases copied in {} ms, the partner silent for {} ms at \
-         most in {} copies, and gave {new} leases until normal operation; memory of the partner \
-         {before_mib} MiB before and {partner_mib} MiB after, of the other server {copier_mib} MiB",
-        times.longest_ms, times.longest_silence_ms, times.copies
+        "{family:?} {make:?}: normal operation {normal_s:.1} s after the start with {leases} leases \
+         to copy, and {new} new ones of the partner until then; memory of the partner {before_mib} \
+         MiB before and {partner_mib} MiB after, of the other server {copier_mib} MiB"
     );
+    if make == ServerMake::Godwit {
+        println!(
+            "the copy took {} ms, the partner was silent for {} ms at most in {} copies",
+            times.longest_ms, times.longest_silence_ms, times.copies
+        );
+    }
     if leases < 10_000 {
         pair.check_leases(leases as usize);
     }

@@ -14,12 +14,12 @@ const OTHER: usize = 1;
 
 impl ServerPair {
     /// Sends a command without arguments to the server that serves during the maintenance.
-    fn maintain(&mut self, command: &str) {
+    pub(super) fn maintain(&mut self, command: &str) {
         let answer = self.command(OTHER, &json!({ "command": command }));
         assert_eq!(answer["result"], 0, "{:?}: {command}: {answer}", self.makes);
     }
 
-    fn wait_for_maintenance(&mut self) {
+    pub(super) fn wait_for_maintenance(&mut self) {
         for (server, state) in [(OTHER, "partner-in-maintenance"), (MAINTAINED, "in-maintenance")] {
             let has_come = waited_until(|| self.states(server)[0] == state);
             let states = self.states(server);

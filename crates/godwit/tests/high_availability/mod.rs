@@ -2,7 +2,8 @@
 //! operation, every acknowledged lease is at both, each takes over when the other is killed, and
 //! copies the leases when it starts again. Backup servers get the leases, too.
 //!
-//! All servers are on loopback with ports of their own; perfdhcp is the clients, as a relay agent.
+//! The servers are on loopback with ports of their own, and perfdhcp is the clients, as a relay
+//! agent; or each is in a network namespace, and the clients broadcast (`lives`).
 
 mod backups;
 mod bad_partners;
@@ -14,8 +15,10 @@ mod hot_standby;
 mod hub;
 mod kills;
 mod large_copies;
+mod lives;
 mod load_balancing;
 mod maintenance;
+mod network;
 mod partner_link;
 mod releases;
 mod serving_copies;
@@ -32,16 +35,18 @@ use std::process::{Command, Output};
 use scenario::{ScenarioFamily, ScenarioServer};
 use serde_json::{Value, json};
 
+use self::network::{PairNetwork, SERVER_INTERFACE};
 use self::partner_link::PartnerLink;
 use crate::common::perfdhcp::figures;
 use crate::common::{PATIENCE, TempFolder, free_port, run_bounded, waited_until};
 use crate::crash::LINK6;
-use crate::subjects::process::{Daemon, ServerMake, Setup};
+use crate::subjects::process::{Daemon, ServedLink, ServerMake, Setup};
 
 /// Number of exchanges of a run of clients.
 const EXCHANGES: usize = 60;
 /// Starts of the pools of the two servers, of 2^16 addresses each, or of eight.
 const POOLS_4: [&str; 2] = ["127.1.0.0", "127.2.0.0"];
+const NETWORK_POOLS_4: [&str; 2] = ["10.1.0.0", "10.2.0.0"];
 const POOLS_6: [&str; 2] = ["2001:db8::1:0", "2001:db8::2:0"];
 const PREFIXES: [&str; 2] = ["2001:db8:1000::", "2001:db8:1800::"];
 
@@ -97,6 +102,8 @@ struct PairSetup {
     uses_control_sockets: bool,
     /// Folder whose files each server has in its own folder.
     files: Option<PathBuf>,
+    /// Network of the servers and clients; without it they are on loopback.
+    network: Option<PairNetwork>,
 }
 
 impl PairSetup {
@@ -113,6 +120,7 @@ impl PairSetup {
             has_links: false,
             uses_control_sockets: false,
             files: None,
+            network: None,
         }
     }
 
@@ -122,7 +130,13 @@ impl PairSetup {
         let config = &configuration(self, own, make, ports);
         let family = self.family;
         let has_commands = !self.uses_control_sockets;
-        let setup = Setup { family, config, has_commands, persists: true, link: None };
+        let interfaces = &format!("\"{SERVER_INTERFACE}\"");
+        let link = self.network.as_ref().map(|network| ServedLink {
+            namespace: network.namespace(own),
+            interfaces,
+            has_raw_sockets: true,
+        });
+        let setup = Setup { family, config, has_commands, persists: true, link };
         let folder = TempFolder::new(&format!("ha-{make:?}-{own}").to_lowercase());
         for file in self.files.iter().flat_map(|files| fs::read_dir(files).expect("it was made")) {
             let file = file.expect("it was made");
@@ -147,7 +161,8 @@ impl PairSetup {
         let mut servers: Vec<Daemon> = makes.iter().enumerate().map(start).collect();
         let client_ports = servers.iter_mut().map(Daemon::give_up_client_port).collect();
         let (family, mode, makes) = (self.family, self.mode, makes.to_vec());
-        ServerPair { servers, makes, family, mode, ports, client_ports, links, runs: 0 }
+        let network = self.network;
+        ServerPair { servers, makes, family, mode, ports, client_ports, links, runs: 0, network }
     }
 }
 
@@ -165,13 +180,20 @@ struct ServerPair {
     links: Vec<PartnerLink>,
     /// Number of runs of clients, which have other addresses in each.
     runs: u8,
+    /// Network of the servers, which end before it.
+    network: Option<PairNetwork>,
 }
 
 /// Returns the configuration of server number `own` of those at `ports`.
 fn configuration(setup: &PairSetup, own: usize, make: ServerMake, ports: &[u16]) -> String {
     let PairSetup { family, mode, response_ms, .. } = *setup;
     let peer = |(at, port): (usize, &u16)| {
-        let url = format!("http://127.0.0.1:{port}/");
+        let host = match (&setup.network, family) {
+            (None, _) => "127.0.0.1".to_owned(),
+            (Some(_), ScenarioFamily::V4) => PairNetwork::address(family, at),
+            (Some(_), ScenarioFamily::V6) => format!("[{}]", PairNetwork::address(family, at)),
+        };
+        let url = format!("http://{host}:{port}/");
         let name = format!("server{}", at + 1);
         let mut peer = json!({ "name": name, "url": url, "role": mode.role(at) });
         if setup.uses_control_sockets {
@@ -207,6 +229,7 @@ fn configuration(setup: &PairSetup, own: usize, make: ServerMake, ports: &[u16])
     let identifier = match family {
         ScenarioFamily::V4 => "",
         // Kea's DHCPv6 server makes no identifier if loopback is the only interface.
+        ScenarioFamily::V6 if setup.network.is_some() => "",
         ScenarioFamily::V6 => {
             r#""server-id": { "type": "EN", "enterprise-id": 1, "identifier": "0102" },"#
         }
@@ -241,20 +264,31 @@ fn subnet(setup: &PairSetup) -> Value {
         (_, true) => [11, 80, 37],
         _ => [16, 112, 37],
     };
-    let (pools_4, pools_6) = if has_large_pools {
+    let (pools_4, pools_6) = if setup.network.is_some() {
+        (NETWORK_POOLS_4, POOLS_6)
+    } else if has_large_pools {
         (["127.32.0.0", "127.64.0.0"], ["2001:db8:0:0:1::", "2001:db8:0:0:2::"])
     } else {
         (POOLS_4, POOLS_6)
     };
     let prefix =
         |prefix: &str| json!({ "prefix": prefix, "prefix-len": prefix_len, "delegated-len": 56 });
+    let has_network = setup.network.is_some();
     match family {
-        ScenarioFamily::V4 => json!({ "id": 1, "subnet": "127.0.0.0/8",
+        ScenarioFamily::V4 => json!({ "id": 1,
+            "subnet": if has_network { "10.0.0.0/8" } else { "127.0.0.0/8" },
             "pools": scopes(pools_4.map(|pool| json!({ "pool": format!("{pool}/{len4}") }))) }),
-        ScenarioFamily::V6 => json!({ "id": 1, "subnet": "2001:db8::/64",
-            "relay": { "ip-addresses": [ "::1", LINK6.to_string() ] },
-            "pools": scopes(pools_6.map(|pool| json!({ "pool": format!("{pool}/{len6}") }))),
-            "pd-pools": scopes(PREFIXES.map(prefix)) }),
+        ScenarioFamily::V6 => {
+            let mut subnet = json!({ "id": 1, "subnet": "2001:db8::/64",
+                "pools": scopes(pools_6.map(|pool| json!({ "pool": format!("{pool}/{len6}") }))),
+                "pd-pools": scopes(PREFIXES.map(prefix)) });
+            if has_network {
+                subnet["interface"] = json!(SERVER_INTERFACE);
+            } else {
+                subnet["relay"] = json!({ "ip-addresses": [ "::1", LINK6.to_string() ] });
+            }
+            subnet
+        }
     }
 }
 

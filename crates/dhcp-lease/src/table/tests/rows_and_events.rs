@@ -169,7 +169,13 @@ impl<F: Modelled> SharedTable<F> {
         let (lease, epochs) = (self.lease(), self.epochs());
         let pending = &mut self.pending;
         let mut log = |row: RowView<'_, F>| pending.push(row.to_lease());
-        let modes = [PutMode::Add, PutMode::Update, PutMode::Force, PutMode::UnlessLater];
+        let modes = [
+            PutMode::Add,
+            PutMode::Update,
+            PutMode::Force,
+            PutMode::UnlessLater,
+            PutMode::UnlessTaken,
+        ];
         let &mode = self.random.pick(&modes).unwrap();
         // A lease that is missing, or exists, is not changed.
         let _ = if self.random.chance(1, 2) {
