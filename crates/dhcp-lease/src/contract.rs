@@ -310,8 +310,9 @@ pub enum PutMode {
     /// Requirement that the address has no lease with a later transaction that is in use, or that
     /// is of the same client.
     UnlessLater,
-    /// Requirement of [`PutMode::UnlessLater`], and that the address has no lease of the same second
-    /// that is in use by another client ([`Family::may_be_one`]), which may have its reply already.
+    /// Requirement of [`PutMode::UnlessLater`], and that the address has no lease of the same
+    /// second that is in use by another client ([`Family::may_be_one`]), which may have its reply
+    /// already.
     UnlessTaken,
 }
 

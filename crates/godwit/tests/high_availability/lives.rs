@@ -277,6 +277,9 @@ impl LivingPair {
                 self.pair.maintain("ha-maintenance-start");
                 self.pair.wait_for_maintenance();
                 clients.wait();
+                // In Kea the maintenance goes on if no heartbeat finds the server away.
+                self.pair.servers[0].kill();
+                self.wait_until_alone(1);
                 self.restart(0);
             }
             Fault::Copy => {
