@@ -124,7 +124,14 @@ pub(super) fn lease_file(first: IpAddr, header: &str, leases: u64) -> String {
 }
 
 /// Program that is killed when the value is dropped.
-struct LoadProcess(Child);
+pub(super) struct LoadProcess(pub(super) Child);
+
+impl LoadProcess {
+    /// Waits until the program has ended by itself.
+    pub(super) fn wait(mut self) {
+        self.0.wait().expect("it was started here");
+    }
+}
 
 impl Drop for LoadProcess {
     fn drop(&mut self) {

@@ -10,13 +10,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use base::Random;
 use scenario::{ScenarioFamily, ScenarioServer};
 use serde_json::{Value, json};
 
-use super::large_copies::{assigned, lease_file};
+use super::large_copies::{LoadProcess, assigned, lease_file};
 use super::network::PairNetwork;
 use super::{PairMode, PairSetup, ServerPair};
 use crate::common::capture::TcpdumpProcess;
@@ -66,22 +66,6 @@ const FAULTS: [Fault; 7] = [
     Fault::Copy,
 ];
 
-/// PerfdhcpProcess of a program that ends when the value is dropped.
-struct PerfdhcpProcess(Child);
-
-impl PerfdhcpProcess {
-    fn wait(mut self) {
-        self.0.wait().expect("it was started here");
-    }
-}
-
-impl Drop for PerfdhcpProcess {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
-
 /// Client of a lease: the last six octets of its identifier, in hexadecimal.
 fn client_of(identifier: &str) -> Option<String> {
     let digits: String = identifier.chars().filter(char::is_ascii_hexdigit).collect();
@@ -111,7 +95,7 @@ impl LivingPair {
 
     /// Starts clients, which are others in each run, and waits until some have leases. They go on
     /// for some seconds.
-    fn load(&mut self) -> PerfdhcpProcess {
+    fn load(&mut self) -> LoadProcess {
         let before = self.assigned();
         self.pair.runs += 1;
         let base = format!("mac=00:0c:{:02x}:00:00:00", self.pair.runs);
@@ -120,7 +104,7 @@ impl LivingPair {
         command.args(["-r", RATE, "-p", PERIOD_S, "-R", "1000000", "-b", &base]);
         command.args(["-s", &self.seed.to_string()]);
         let command = command.stdout(Stdio::null()).stderr(Stdio::null());
-        let clients = PerfdhcpProcess(command.spawn().expect("perfdhcp is there"));
+        let clients = LoadProcess(command.spawn().expect("perfdhcp is there"));
         wait_until(|| self.assigned() >= before + LEASES_BEFORE_FAULT);
         clients
     }

@@ -94,12 +94,9 @@ impl PairNetwork {
 
     /// Captures the replies of all servers to `file`.
     pub(super) fn capture(&self, file: &Path) -> TcpdumpProcess {
-        TcpdumpProcess::start(
-            tcpdump(self.at_clients()),
-            SWITCH,
-            "udp port 67 or udp port 546",
-            file,
-        )
+        let mut tcpdump = self.at_clients();
+        tcpdump.arg("tcpdump");
+        TcpdumpProcess::start(tcpdump, SWITCH, "udp port 67 or udp port 546", file)
     }
 
     /// Returns a command of perfdhcp of Kea whose clients broadcast on the network.
@@ -118,9 +115,4 @@ impl PairNetwork {
 /// Returns the name of the port of a server at the switch.
 fn port(server: usize) -> String {
     format!("p{server}")
-}
-
-fn tcpdump(mut command: Command) -> Command {
-    command.arg("tcpdump");
-    command
 }
