@@ -1,11 +1,12 @@
-//! Rules by which a server changes its state: Kea's, but for six. A command of the partner is a
+//! Rules by which a server changes its state: Kea's, but for seven. A command of the partner is a
 //! sign of life: the server asks for the partner's state before it decides. The first heartbeat is
 //! due at once, not after a whole `heartbeat-delay`. A server in partner-down copies the leases of
 //! a partner that has served alone, too; Kea misses that if the partner was heard before it got
 //! ready. A server in normal operation also copies leases of a partner that it does not know,
 //! since the partner may have started again between two heartbeats. A server that is terminated
 //! because of the clocks starts anew when they agree again, and `take-over-delay` limits the time
-//! for which a server waits for clients without an answer.
+//! for which a server waits for clients without an answer. A maintenance also ends when the partner
+//! has started again between two heartbeats.
 
 use base::Now;
 use base::time::{NS_PER_MS, NS_PER_S};
@@ -72,6 +73,10 @@ impl Relationship {
             (HaState::PartnerInMaintenance, None) => {
                 enter(HaState::PartnerDown, "the partner in maintenance has ended")
             }
+            (
+                HaState::PartnerInMaintenance,
+                Some(HaState::Waiting | HaState::Syncing | HaState::Ready),
+            ) => enter(HaState::PartnerDown, "the partner in maintenance has started again"),
             (_, _) => None,
         }
     }

@@ -105,7 +105,7 @@ impl PartnerView {
         let scopes = answer.arguments.get("scopes").and_then(Value::as_array);
         let scopes = scopes.into_iter().flatten().filter_map(Value::as_str);
         self.scopes = scopes.take(SCOPES_MAX).map(beginning_of).collect();
-        (self.state, self.last_state) = (Some(state), Some(state));
+        self.record_state(state);
         self.heard = Some(now);
         self.partner_wall_s = wall_s;
         self.skew_s = Some(wall_s.cast_signed() - now.wall_s().cast_signed());
@@ -124,6 +124,11 @@ impl PartnerView {
         }
         self.failure.clear();
         Ok(())
+    }
+
+    /// Records the state in which the partner is.
+    pub(crate) const fn record_state(&mut self, state: HaState) {
+        (self.state, self.last_state) = (Some(state), Some(state));
     }
 
     /// Returns true if the partner may have leases that this server has not copied.

@@ -181,6 +181,7 @@ impl Relationship {
         let failure = match answer {
             Err(reason) => reason,
             Ok(answer) if answer.code == SUCCESS => {
+                self.partner.record_state(HaState::InMaintenance);
                 let reason = "the administrator has begun the maintenance of the partner";
                 self.enter(now, HaState::PartnerInMaintenance, reason.to_owned());
                 return HaAnswer::success(

@@ -107,6 +107,23 @@ fn the_end_of_a_maintenance_restores_the_state_and_asks_the_partner() {
     assert_eq!(one.poll(at(30)), Some(PartnerCommand::Heartbeat));
 }
 
+#[test]
+fn a_maintenance_ends_when_the_partner_has_started_again() {
+    for (state, own) in [
+        ("in-maintenance", HaState::PartnerInMaintenance),
+        ("waiting", HaState::PartnerDown),
+        ("syncing", HaState::PartnerDown),
+        ("ready", HaState::LoadBalancing),
+    ] {
+        let mut one = normal();
+        deferred(&mut one, "ha-maintenance-start", result(0, "", &Value::Null));
+        assert_eq!(one.partner().state, Some(HaState::InMaintenance));
+        assert_eq!(one.poll(at(1_000)), Some(PartnerCommand::Heartbeat));
+        one.receive(at(1_000), heartbeat(state, DATE));
+        assert_eq!(one.state(), own, "{state}");
+    }
+}
+
 /// Executes a command that the server refuses at once.
 fn executed_later(one: &mut Relationship, name: &str) -> HaAnswer {
     executed(one, at(10), name, &Value::Null)
