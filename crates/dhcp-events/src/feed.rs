@@ -224,6 +224,14 @@ impl<F: Family> Feed<F> {
         if self.listeners.values().any(holds) { self.passed_epoch } else { u64::MAX }
     }
 
+    /// Returns true if the listener `id` is the only one that holds replies.
+    #[must_use]
+    pub fn is_only_holder(&self, id: ListenerId) -> bool {
+        let holds = |listener: &ListenerState| listener.policy == FallBehindPolicy::HoldReplies;
+        let mut holders = self.listeners.iter().filter(|(_, listener)| holds(listener));
+        holders.next().is_some_and(|(holder, _)| *holder == id) && holders.next().is_none()
+    }
+
     /// Records that no further event will be appended.
     pub const fn end(&mut self) {
         self.has_ended = true;
@@ -303,6 +311,7 @@ mod tests {
         feed.append(changes(1), 1);
         assert_eq!(feed.passed_epoch(), u64::MAX);
         let ids = [(); 2].map(|()| feed.listen(FallBehindPolicy::HoldReplies));
+        assert_eq!([ids[0], ids[1], slow].map(|id| feed.is_only_holder(id)), [false; 3]);
         feed.append(changes(2), 5);
         assert_eq!(feed.passed_epoch(), 1);
         feed.append([], 6);
@@ -313,7 +322,9 @@ mod tests {
         }
         feed.append(changes(1), 7);
         assert_eq!(feed.passed_epoch(), 6);
-        ids.into_iter().for_each(|id| feed.remove(id));
+        feed.remove(ids[0]);
+        assert_eq!([ids[1], slow].map(|id| feed.is_only_holder(id)), [true, false]);
+        feed.remove(ids[1]);
         assert_eq!(feed.passed_epoch(), u64::MAX);
         assert_eq!(read(&mut feed, slow, 9), [1, 2, 3, 4]);
     }

@@ -30,6 +30,7 @@ use dhcp_store::{DatabaseStore, MemfileStore, OpenError};
 use netio::Clock;
 
 use crate::ServerError;
+use crate::events::DurabilityWakeup;
 use crate::loading::LeaseTableIntake;
 use crate::log::counted;
 use crate::loggers::DHCPSRV;
@@ -75,22 +76,23 @@ pub(crate) enum LeaseBackend<P: DaemonFamily> {
 
 impl<P: DaemonFamily> LeaseBackend<P> {
     /// Opens the lease backend of `config`, loads its leases into `table` through `loading`, and
-    /// starts its writer. The writer calls `wake` with a shard's number when rows that the shard
-    /// waits for are durable.
+    /// starts its writer, which wakes the shards that wait for rows by `wakeup`.
     pub(crate) fn open(
         config: &DhcpConfig<P>,
         loading: LeaseTableIntake<'_, P>,
         table: &Arc<LeaseTable<P>>,
-        shards: usize,
-        wake: impl Fn(usize) + Send + Sync + 'static,
+        wakeup: DurabilityWakeup,
     ) -> Result<Self, ServerError> {
         let global = &config.global;
         let database = &global.lease_database;
         // The supervisor, the feed of events and the synchronization with each partner have one
         // more shard number each, and wait without being woken.
+        let (shards, is_database) = (wakeup.shards.len(), database.sql.is_some());
         let woken = move |shard| {
-            if shard < shards {
-                wake(shard)
+            if is_database {
+                wakeup.wake_shard(shard);
+            } else if shard < shards {
+                wakeup.wake_for_replies(shard);
             }
         };
         let log_shards = SharedLogState::new(shards + 2 + global.high_availability.len(), woken);
@@ -138,6 +140,11 @@ impl<P: DaemonFamily> LeaseBackend<P> {
             thread.request_rewrite();
         }
         Ok(Self::File(Arc::clone(table), thread))
+    }
+
+    /// Returns true if the leases are in memory only.
+    pub(crate) const fn is_volatile(&self) -> bool {
+        matches!(self, Self::Memory(_))
     }
 
     /// Returns the lease store of shard number `shard`. The number after the last shard is the

@@ -22,7 +22,8 @@ use crate::ServerError;
 use crate::admission::refuse_dangerous;
 use crate::control::{ControlThread, Inbox};
 use crate::events::{
-    self, EventConsumers, EventService, LegalLogService, ListenerParts, ScriptPool,
+    self, DurabilityWakeup, EventConsumers, EventService, LegalLogService, ListenerParts,
+    ScriptPool,
 };
 use crate::frames::FrameCounters;
 use crate::ha::{self, HaServices};
@@ -208,11 +209,12 @@ where
     let table = empty_table::<P>(global, settings);
     let snapshot = P::compile(&checked.config, &constants, &table);
     let wakers = wakers(shards)?;
-    let leases = open_leases::<P>(&checked.config, settings, &table, &snapshot, &wakers)?;
+    let wakeup = DurabilityWakeup::new(wakers.clone());
+    let leases = open_leases::<P>(&checked.config, settings, &table, &snapshot, &wakeup)?;
     let hosts = open_hosts::<P>(&checked, &wakers)?;
     let store = leases.store(wakers.len() + 1);
     let listener_parts = ListenerParts::new(settings.port, scripts);
-    let mut events = EventService::new(Arc::clone(&table), wakers.clone(), store, listener_parts);
+    let mut events = EventService::new(Arc::clone(&table), wakeup, store, listener_parts);
     let answers_partner = !global.high_availability.is_empty();
     let (control, inbox) = ControlThread::start(events.source(), answers_partner)?;
     control.configure(ha::control_sockets(global)).map_err(ServerError::Control)?;
@@ -393,7 +395,7 @@ where
         has_fixed_room: godwit.receive_buffer_bytes.is_some(),
         stopwatch: Stopwatch::new(latencies),
         recorder: NoticeRecorder::new(supervisor.mailbox(index)),
-        event_signal: supervisor.events().signal(),
+        event_reporter: supervisor.events().reporter(supervisor.leases().is_volatile()),
     };
     supervisor.count(counted);
     let shared = supervisor.shared();
@@ -422,14 +424,14 @@ fn open_leases<P: DaemonFamily>(
     settings: &DaemonSettings,
     table: &Arc<LeaseTable<P>>,
     snapshot: &Snapshot<P>,
-    wakers: &[Arc<Waker>],
+    wakeup: &DurabilityWakeup,
 ) -> Result<LeaseBackend<P>, ServerError> {
-    let to_wake = wakers.to_vec();
+    let wakeup = wakeup.clone();
     let global = &config.global;
     let checks = if settings.is_repairing { LeaseChecks::None } else { global.lease_checks };
     let extended_checks = global.extended_info_checks;
     let loading = LeaseTableIntake::new(checks, extended_checks, table, snapshot, Clock::now());
-    LeaseBackend::open(config, loading, table, wakers.len(), move |shard| to_wake[shard].wake())
+    LeaseBackend::open(config, loading, table, wakeup)
 }
 
 fn open_hosts<P: DaemonFamily>(

@@ -25,7 +25,7 @@ use dhcp_lease::{LeaseStore, LeaseTable};
 use netio::receive::DEFAULT_SLOTS;
 use netio::{Clock, PacketRecvBatch, PacketSocket, PollFd, RecvBatch, UdpSocket, Waker};
 
-use crate::events::EventSignal;
+use crate::events::EventReporter;
 use crate::frames::FrameCounters;
 use crate::latency::{Stopwatch, since_ns};
 use crate::listeners::{
@@ -82,8 +82,7 @@ pub(crate) struct ShardThread<P: DaemonFamily, S> {
     pub(crate) has_fixed_room: bool,
     pub(crate) stopwatch: Stopwatch,
     pub(crate) recorder: NoticeRecorder,
-    /// Signal that events of leases may be durable.
-    pub(crate) event_signal: Arc<EventSignal>,
+    pub(crate) event_reporter: EventReporter,
 }
 
 /// State of a shard's loop: its receive buffers and the times of its tasks.
@@ -178,9 +177,8 @@ where
         }
         shard.end_batch(state.now, &mut replies);
         shard.count_unsent(replies.flush());
-        if shared.table.waiting_events() > 0 {
-            thread.event_signal.notify();
-        }
+        let settled_epoch = shard.store().settled_epoch();
+        thread.event_reporter.report(shared.table.waiting_events(), settled_epoch);
         if is_off && !shard.has_held_messages() {
             shared.service.rest(thread.index);
         }

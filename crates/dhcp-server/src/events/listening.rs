@@ -86,7 +86,7 @@ impl<P: DaemonFamily> FeedState<P> {
 
     /// Returns true if listeners may defer events now.
     fn is_deferring(&self) -> bool {
-        self.gate.passed() == u64::MAX
+        self.wakeup.gate.passed() == u64::MAX
     }
 
     /// Returns true if a listener has more events in `feed` than it may defer.
@@ -195,8 +195,9 @@ impl<P: DaemonFamily> ListenerPosition<P> {
     pub(super) fn run(&self, idle: Option<JoinHandle<()>>, deferred_time_max: Duration) {
         let mut events = Vec::with_capacity(TAKEN_MAX);
         let mut watch = DeferralWatch { last_number: 0, since: Instant::now() };
+        let mut is_attending = false;
         loop {
-            let step = self.next_step(&mut watch, deferred_time_max);
+            let step = self.next_step(&mut watch, &mut is_attending, deferred_time_max);
             match (&step, self.deferral) {
                 (ListenerStep::Take | ListenerStep::TakeDeferred, None)
                 | (ListenerStep::Take, Some(_)) => self.take(TAKEN_MAX, &mut events),
@@ -217,17 +218,39 @@ impl<P: DaemonFamily> ListenerPosition<P> {
         }
     }
 
-    /// Waits for the next step of the listener's own thread.
-    fn next_step(&self, watch: &mut DeferralWatch, deferred_time_max: Duration) -> ListenerStep {
+    /// Waits for the next step of the listener's own thread. If the listener is the only one that
+    /// holds replies, it attends to the feed while it has events to take: it moves the next ones
+    /// into the feed itself.
+    fn next_step(
+        &self,
+        watch: &mut DeferralWatch,
+        is_attending: &mut bool,
+        deferred_time_max: Duration,
+    ) -> ListenerStep {
         let (state, end) = (&self.state, &self.end);
         let mut feed = state.feed();
         loop {
             let unread = unread(&feed, self.id, self.last_number());
             let waiting_max = self.deferral.filter(|_| state.is_deferring());
+            let is_ending = end.is_ending.load(Ordering::Acquire);
+            let may_attend = !is_ending && state.has_epochs && feed.is_only_holder(self.id);
+            if *is_attending && !may_attend {
+                *is_attending = false;
+                state.wakeup.signal.set_attended(false);
+            }
             if unread > waiting_max.map_or(0, |deferral| deferral.waiting_max as u64) {
+                if may_attend && !*is_attending {
+                    *is_attending = true;
+                    state.wakeup.signal.set_attended(true);
+                }
                 return ListenerStep::Take;
             }
-            let is_ending = end.is_ending.load(Ordering::Acquire);
+            if *is_attending {
+                drop(feed);
+                *is_attending = state.pull_events();
+                feed = state.feed();
+                continue;
+            }
             let is_last = is_ending || feed.has_ended();
             if unread > 0 && (is_last || watch.is_late(&feed, self.id, deferred_time_max)) {
                 return ListenerStep::TakeDeferred;

@@ -34,7 +34,7 @@ use dhcp_config::DhcpConfig;
 use dhcp_engine::EventGate;
 use dhcp_events::{FallBehindPolicy, Feed, LeaseEvent, ListenerId};
 use dhcp_lease::{EventRef, ExchangeDetail, LeaseStore, LeaseTable};
-use netio::{Clock, Waker};
+use netio::Clock;
 
 use crate::ServerError;
 use crate::ha::{HaServices, PARTNER_LISTENER};
@@ -53,7 +53,7 @@ pub(crate) use run_script::{CallContext, ScriptFamily};
 use running::RunningListener;
 pub(crate) use script_pool::ScriptPool;
 pub(crate) use scripts::{check, start_runner};
-pub(crate) use signal::EventSignal;
+pub(crate) use signal::{DurabilityWakeup, EventReporter};
 pub(crate) use source::{
     EventSource, EventSubscription, SubscribeRefusal, SubscriptionRequest, SubscriptionText,
 };
@@ -207,17 +207,28 @@ struct FeedState<P: DaemonFamily> {
     /// than it defers, or an end is near.
     is_urgent: Condvar,
     is_ending: Arc<AtomicBool>,
-    gate: Arc<EventGate>,
-    signal: Arc<EventSignal>,
-    shards: Vec<Arc<Waker>>,
-    /// Lock that is held while events move from the table into the feed.
-    moving: Mutex<()>,
-    recorder: Mutex<EventRecorder<P>>,
+    wakeup: DurabilityWakeup,
+    /// True if the store counts epochs: a change of the last settled one shows that events may be
+    /// durable.
+    has_epochs: bool,
+    /// Mover, whose lock is held while events move from the table into the feed.
+    mover: Mutex<EventMover<P>>,
+    recorder: Mutex<EventRecorder>,
     /// Listeners that defer events.
     deferring: Mutex<Vec<DeferringListener>>,
     /// Names of the listeners of the configuration.
     names: Mutex<Vec<(&'static str, ListenerId)>>,
     subscriptions: Subscriptions,
+}
+
+/// Mover of events from the lease table into the feed.
+struct EventMover<P: DaemonFamily> {
+    /// Store that tells which rows are durable.
+    store: ServerStore<P>,
+    /// Events on their way; empty between moves.
+    changes: Vec<EventRef<P>>,
+    /// Last settled epoch at the last move.
+    settled_epoch: u64,
 }
 
 /// Feed of lease events with its listeners.
@@ -236,9 +247,65 @@ impl<P: DaemonFamily> FeedState<P> {
         self.feed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the lock that keeps events where they are: in the table, or in the feed.
-    fn moving(&self) -> MutexGuard<'_, ()> {
-        self.moving.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the mover, whose lock keeps events where they are: in the table, or in the feed.
+    fn mover(&self) -> MutexGuard<'_, EventMover<P>> {
+        self.mover.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns true if the feed has room for further events. A feed that nobody's replies wait for
+    /// is as long as its listeners let it be.
+    fn has_room(&self) -> bool {
+        self.wakeup.gate.passed() == u64::MAX || self.feed().len() < FEED_MAX
+    }
+
+    /// Moves the events of durable changes into the feed.
+    fn move_events(&self, mut mover: MutexGuard<'_, EventMover<P>>) {
+        let EventMover { store, changes, settled_epoch } = &mut *mover;
+        *settled_epoch = store.settled_epoch();
+        let complete_epoch = self.table.take_events(*settled_epoch, changes);
+        changes.retain(|change| {
+            let (octets, len) = P::octets_of(change.address);
+            change.row_epoch == 0 || !store.is_refused(change.row_epoch, &octets[..len])
+        });
+        let mut feed = self.feed();
+        feed.set_time(Clock::now().wall_us);
+        feed.append(changes.drain(..), complete_epoch);
+        let last_number = feed.last_number();
+        let is_urgent = self.has_urgent_events(&feed);
+        drop(feed);
+        let dropped = self.table.take_dropped_events();
+        if dropped > 0 {
+            self.subscriptions.interrupt(dropped);
+        }
+        drop(mover);
+        self.has_changed.notify_all();
+        if is_urgent {
+            self.is_urgent.notify_all();
+        }
+        self.subscriptions.announce(last_number);
+        self.open_gate();
+    }
+
+    /// Moves events into the feed if rows have become durable since the last move. Returns false if
+    /// none have: then the thread of the feed is signalled again.
+    fn pull_events(&self) -> bool {
+        let pull = || {
+            let mover = self.mover();
+            let has_settled = mover.store.settled_epoch() != mover.settled_epoch;
+            let is_possible = has_settled && self.has_room();
+            if is_possible {
+                self.move_events(mover);
+            }
+            is_possible
+        };
+        if pull() {
+            return true;
+        }
+        self.wakeup.signal.set_attended(false);
+        // The writer of rows that are durable now may not have seen that yet.
+        let has_pulled = pull();
+        self.wakeup.signal.set_attended(has_pulled);
+        has_pulled
     }
 
     /// Lets replies leave up to the epoch that the feed has passed.
@@ -246,11 +313,11 @@ impl<P: DaemonFamily> FeedState<P> {
         // Under the lock, so that no thread sets an older epoch after another one.
         let feed = self.feed();
         let passed_epoch = feed.passed_epoch();
-        let has_moved = self.gate.passed() != passed_epoch;
-        self.gate.pass(passed_epoch);
+        let has_moved = self.wakeup.gate.passed() != passed_epoch;
+        self.wakeup.gate.pass(passed_epoch);
         drop(feed);
         if has_moved {
-            self.shards.iter().for_each(|waker| waker.wake());
+            self.wakeup.shards.iter().for_each(|waker| waker.wake());
         }
     }
 
@@ -260,10 +327,11 @@ impl<P: DaemonFamily> FeedState<P> {
 }
 
 impl<P: DaemonFamily> EventService<P> {
-    /// Returns the service without listeners; `store` tells the feed which rows are durable.
+    /// Returns the service without listeners; `store` tells the feed which rows are durable, and
+    /// `wakeup` wakes it when they are.
     pub(crate) fn new(
         table: Arc<LeaseTable<P>>,
-        shards: Vec<Arc<Waker>>,
+        wakeup: DurabilityWakeup,
         store: ServerStore<P>,
         parts: ListenerParts,
     ) -> Self {
@@ -273,11 +341,10 @@ impl<P: DaemonFamily> EventService<P> {
             has_changed: Condvar::new(),
             is_urgent: Condvar::new(),
             is_ending: Arc::default(),
-            gate: Arc::default(),
-            signal: Arc::default(),
-            shards,
-            moving: Mutex::default(),
-            recorder: Mutex::new(EventRecorder::new(store)),
+            wakeup,
+            has_epochs: !matches!(store, ServerStore::Memory(_)),
+            mover: Mutex::new(EventMover { store, changes: Vec::new(), settled_epoch: 0 }),
+            recorder: Mutex::default(),
             deferring: Mutex::default(),
             names: Mutex::default(),
             subscriptions: Subscriptions::default(),
@@ -293,12 +360,12 @@ impl<P: DaemonFamily> EventService<P> {
 
     /// Returns the gate that replies wait for.
     pub(crate) fn gate(&self) -> Arc<EventGate> {
-        Arc::clone(&self.state.gate)
+        Arc::clone(&self.state.wakeup.gate)
     }
 
-    /// Returns the signal by which shards report durable events.
-    pub(crate) fn signal(&self) -> Arc<EventSignal> {
-        Arc::clone(&self.state.signal)
+    /// Returns the reporter of a shard; `is_volatile` if the leases are in memory only.
+    pub(crate) fn reporter(&self, is_volatile: bool) -> EventReporter {
+        EventReporter::new(&self.state.wakeup, is_volatile)
     }
 
     /// Returns true if a change of a lease has not come to those that send updates to partners: it
@@ -341,7 +408,7 @@ impl<P: DaemonFamily> EventService<P> {
         self.parts.subnets.set(subnets);
         let terms = LeaseUpdateTerms::new::<P>(config);
         self.parts.name_changes.follow(terms, &config.global);
-        let gate = &self.state.gate;
+        let gate = &self.state.wakeup.gate;
         self.run(listeners_of::<P>(&self.state.table, config, &self.parts, services, gate))
     }
 
@@ -349,7 +416,7 @@ impl<P: DaemonFamily> EventService<P> {
     /// must have ended.
     pub(crate) fn stop(&mut self) {
         self.state.is_ending.store(true, Ordering::Release);
-        self.state.signal.notify();
+        self.state.wakeup.signal.notify();
         let listeners = self.listeners.drain(..).chain(self.removed.drain(..));
         let listeners: Vec<_> = listeners.map(RunningListener::stop).collect();
         for thread in self.state.recorder().take_feeder().into_iter().chain(listeners) {
@@ -367,18 +434,15 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
 }
 
 /// Moves events of durable changes into the feed until the end.
-fn feed_until_end<P: DaemonFamily>(state: &FeedState<P>, store: &ServerStore<P>) {
-    let mut changes: Vec<EventRef<P>> = Vec::new();
+fn feed_until_end<P: DaemonFamily>(state: &FeedState<P>) {
     loop {
         // Read first: what was durable then is moved before the end.
         let is_last = state.is_ending();
         if !is_last {
-            state.signal.wait(if state.table.is_recording_events() { LOOK } else { REST });
+            state.wakeup.signal.wait(if state.table.is_recording_events() { LOOK } else { REST });
         }
-        // A feed that nobody's replies wait for is as long as its listeners let it be.
-        let is_bounded = state.gate.passed() == u64::MAX;
-        if is_last || is_bounded || state.feed().len() < FEED_MAX {
-            move_events(state, store, &mut changes);
+        if is_last || state.has_room() {
+            state.move_events(state.mover());
         }
         if is_last {
             // Listeners end when they have read all; they must not miss the last events.
@@ -387,39 +451,8 @@ fn feed_until_end<P: DaemonFamily>(state: &FeedState<P>, store: &ServerStore<P>)
             return;
         }
         state.end_unused_history(Clock::mono_ns());
-        if state.gate.passed() == u64::MAX {
+        if state.wakeup.gate.passed() == u64::MAX {
             std::thread::sleep(GATHERING);
         }
     }
-}
-
-/// Moves the events of durable changes into the feed, through `changes`, which stays empty.
-fn move_events<P: DaemonFamily>(
-    state: &FeedState<P>,
-    store: &ServerStore<P>,
-    changes: &mut Vec<EventRef<P>>,
-) {
-    let moving = state.moving();
-    let complete_epoch = state.table.take_events(store.settled_epoch(), changes);
-    changes.retain(|change| {
-        let (octets, len) = P::octets_of(change.address);
-        change.row_epoch == 0 || !store.is_refused(change.row_epoch, &octets[..len])
-    });
-    let mut feed = state.feed();
-    feed.set_time(Clock::now().wall_us);
-    feed.append(changes.drain(..), complete_epoch);
-    let last_number = feed.last_number();
-    let is_urgent = state.has_urgent_events(&feed);
-    drop(feed);
-    let dropped = state.table.take_dropped_events();
-    if dropped > 0 {
-        state.subscriptions.interrupt(dropped);
-    }
-    drop(moving);
-    state.has_changed.notify_all();
-    if is_urgent {
-        state.is_urgent.notify_all();
-    }
-    state.subscriptions.announce(last_number);
-    state.open_gate();
 }

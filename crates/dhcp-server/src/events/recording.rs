@@ -8,24 +8,20 @@ use dhcp_lease::{EventOverflow, ExchangeDetail};
 
 use super::{FeedState, feed_until_end, spawn};
 use crate::ServerError;
-use crate::leases::ServerStore;
 use crate::service::DaemonFamily;
 
 /// Reasons to record events, and the thread of the feed.
-pub(super) struct EventRecorder<P: DaemonFamily> {
-    /// Store that tells the feed which rows are durable, until the thread has it.
-    store: Option<ServerStore<P>>,
+#[derive(Debug, Default)]
+pub(super) struct EventRecorder {
     feeder: Option<JoinHandle<()>>,
+    /// True from the start of the thread on.
+    has_started: bool,
     /// Number of the groups for which events are recorded: the listeners of the configuration, and
     /// the subscribers.
     users: usize,
 }
 
-impl<P: DaemonFamily> EventRecorder<P> {
-    pub(super) const fn new(store: ServerStore<P>) -> Self {
-        Self { store: Some(store), feeder: None, users: 0 }
-    }
-
+impl EventRecorder {
     /// Returns the thread of the feed, if it was started.
     pub(super) const fn take_feeder(&mut self) -> Option<JoinHandle<()>> {
         self.feeder.take()
@@ -33,7 +29,7 @@ impl<P: DaemonFamily> EventRecorder<P> {
 }
 
 impl<P: DaemonFamily> FeedState<P> {
-    pub(super) fn recorder(&self) -> MutexGuard<'_, EventRecorder<P>> {
+    pub(super) fn recorder(&self) -> MutexGuard<'_, EventRecorder> {
         self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -49,9 +45,10 @@ impl<P: DaemonFamily> FeedState<P> {
         exchange_detail: ExchangeDetail,
     ) -> Result<(), ServerError> {
         let mut recorder = self.recorder();
-        if let Some(store) = recorder.store.take() {
+        if !recorder.has_started {
             let state = Arc::clone(self);
-            recorder.feeder = Some(spawn("events", move || feed_until_end(&state, &store))?);
+            recorder.feeder = Some(spawn("events", move || feed_until_end(&state))?);
+            recorder.has_started = true;
         }
         recorder.users += 1;
         // Under the lock, and before the first event: a listener may need to know which events are
@@ -61,7 +58,7 @@ impl<P: DaemonFamily> FeedState<P> {
             self.table.record_events(overflow);
         }
         drop(recorder);
-        self.signal.notify();
+        self.wakeup.signal.notify();
         Ok(())
     }
 

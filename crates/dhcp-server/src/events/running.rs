@@ -218,10 +218,10 @@ impl<P: DaemonFamily> FeedState<P> {
         let order = self.table.take_event_order();
         let limit = Instant::now() + DRAIN_LIMIT;
         loop {
-            self.signal.notify();
-            let moving = self.moving();
+            self.wakeup.signal.notify();
+            let mover = self.mover();
             let is_complete = !self.table.has_events_before(order);
-            drop(moving);
+            drop(mover);
             if is_complete || Instant::now() >= limit {
                 return is_complete;
             }

@@ -162,7 +162,7 @@ impl<P: DaemonFamily> Subscription<P> {
     /// The events since the position are gone.
     fn leases_before(&self, cursor: &mut TableCursor) -> Result<Option<Vec<Lease<P>>>, GapReason> {
         // Nothing is moved into the feed meanwhile.
-        let _moving = self.state.moving();
+        let _mover = self.state.mover();
         let mut is_there = true;
         let leases = self.state.table.leases_before(cursor, |undo| {
             let feed = self.state.feed();

@@ -71,8 +71,12 @@ impl<P: DaemonFamily + SampleFamily> EventFixture<P> {
         let table = Arc::new(LeaseTable::new(seed));
         table.configure(&[P::pool(FIRST, FIRST + 0xffff)], &[]);
         let of_feed = ServerStore::Memory(MemoryStore::new(Arc::clone(&table)));
-        let service =
-            EventService::new(Arc::clone(&table), Vec::new(), of_feed, ListenerParts::default());
+        let service = EventService::new(
+            Arc::clone(&table),
+            DurabilityWakeup::new(Vec::new()),
+            of_feed,
+            ListenerParts::default(),
+        );
         let changes = LeaseChanges::new(&table, seed);
         Self { service, table, changes }
     }
@@ -200,7 +204,7 @@ impl Reader {
 fn last_number<P: DaemonFamily>(fixture: &EventFixture<P>) -> u64 {
     let state = &fixture.service.state;
     wait_until(|| state.table.waiting_events() == 0);
-    let _moving = state.moving();
+    let _mover = state.mover();
     state.feed().last_number()
 }
 
