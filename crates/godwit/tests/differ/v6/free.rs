@@ -171,7 +171,8 @@ fn pool_ranges(scope: &Value) -> Vec<AddressRange> {
 /// Returns the ranges that commands before the last message gave to leases, or reserved for other
 /// clients than that of `message`.
 fn commanded_ranges(history: &SequenceHistory<'_>, message: &ClientMessage) -> Vec<AddressRange> {
-    let mut ranges = Vec::new();
+    let (mut ranges, mut reserved) = (Vec::new(), Vec::new());
+    let has_one_subnet = super::subnets(history.scope).len() == 1;
     for (step, answer) in history.steps.iter().zip(history.answers) {
         let result = answer.as_ref().and_then(|answer| answer.get(RESULT));
         if result.is_none_or(|result| result != "0") {
@@ -185,11 +186,13 @@ fn commanded_ranges(history: &SequenceHistory<'_>, message: &ClientMessage) -> V
                 ranges.extend(AddressRange::read(&format!("{address}/{len}")));
             }
             Some("reservation-add") if !is_own(&arguments["reservation"], message) => {
-                ranges.extend(reserved_ranges(&arguments["reservation"]));
+                reserved.extend(reserved_ranges(&arguments["reservation"]));
             }
+            Some("lease6-wipe") if has_one_subnet => ranges.clear(),
             _ => {}
         }
     }
+    ranges.append(&mut reserved);
     ranges
 }
 
@@ -234,15 +237,19 @@ impl SequenceRanges {
         ranges.reserved.extend(reserved.into_iter().flat_map(reserved_ranges));
         ranges.allowed.extend_from_slice(&ranges.reserved);
         let has_one_subnet = super::subnets(history.scope).len() == 1;
-        let mut leased = Vec::new();
+        let (mut leased, mut declined) = (Vec::new(), Vec::new());
         let mut others = OthersItems::default();
         for (sent, answer) in history.sent.iter().zip(history.answers).take(earlier) {
             others.end(sent, answer.as_ref(), has_one_subnet);
+            if has_one_subnet && sent.name.starts_with("lease6-wipe") {
+                leased.clear();
+                declined.clear();
+            }
             let given = answer.as_ref().map(items).unwrap_or_default();
             let is_lease = answer.as_ref().is_some_and(has_leases);
             if sent.host_identifiers == message.host_identifiers {
                 if sent.name.starts_with("DECLINE na") {
-                    ranges.taken.append(&mut leased);
+                    declined.append(&mut leased);
                 }
                 let leased_now = given.iter().filter(|item| is_lease && !item.is_withdrawn);
                 let addresses = leased_now.filter(|item| item.association.starts_with("na"));
@@ -253,6 +260,7 @@ impl SequenceRanges {
             let kept = given.into_iter().filter(|item| !item.is_withdrawn);
             kept.for_each(|item| others.give(OthersItem { message: sent, item, is_lease }));
         }
+        ranges.taken.append(&mut declined);
         for other in others.0 {
             let list = if other.is_lease { &mut ranges.taken } else { &mut ranges.offered };
             list.push(other.item.range);
@@ -279,7 +287,7 @@ impl SequenceRanges {
 /// Returns the comparison of the last replies of both servers: whether what Godwit gives and Kea
 /// does not is free for the client, and what it withdraws and Kea gives is not; and whether what
 /// Kea gives and Godwit does not is taken. What is only offered to another client counts as free
-/// where Kea has nothing for the association: an offer ends when nothing else is left.
+/// where Kea has nothing for the association that is not: an offer ends when nothing else is left.
 pub(super) fn compare_choices(history: &SequenceHistory<'_>) -> ChoiceComparison {
     let (Some(message), Some(Some(reply))) = (history.sent.last(), history.answers.last()) else {
         return ChoiceComparison::default();
@@ -293,13 +301,17 @@ pub(super) fn compare_choices(history: &SequenceHistory<'_>) -> ChoiceComparison
     let gets_something = |items: &[GivenItem], item: &GivenItem| {
         items.iter().filter(is_kept).any(|other| other.association == item.association)
     };
+    let gets_something_free = |items: &[GivenItem], item: &GivenItem| {
+        let mut kept = items.iter().filter(is_kept);
+        kept.any(|other| other.association == item.association && ranges.is_free(other.range))
+    };
     let gives_free_ones = ours.iter().all(|item| {
         if is_given(&theirs, item) {
             let is_taken = || ranges.is_elsewhere(item, &ours) || !ranges.is_free(item.range);
             return !item.is_withdrawn || is_taken();
         }
         let is_allowed = ranges.allowed.iter().any(|range| range.contains(item.range));
-        let is_left = || !ranges.is_taken(item.range) && !gets_something(&theirs, item);
+        let is_left = || !ranges.is_taken(item.range) && !gets_something_free(&theirs, item);
         item.is_withdrawn || is_allowed && (ranges.is_free(item.range) || is_left())
     });
     let mut kea_alone: Vec<&GivenItem> =
