@@ -17,19 +17,20 @@ const LIBRARY: &str = "/usr/$LIB/faketime/libfaketimeMT.so.1";
 const FAKED: usize = 0;
 
 /// Clock of a server: the time of the machine and a difference.
-struct FakedClock {
+pub(super) struct FakedClock {
     folder: TempFolder,
 }
 
 impl FakedClock {
     /// Returns a clock that agrees with that of the machine.
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let clock = Self { folder: TempFolder::new("ha-clock") };
         clock.set(0);
         clock
     }
 
-    fn set(&self, seconds: i32) {
+    /// Makes the clock differ from that of the machine by `seconds`.
+    pub(super) fn set(&self, seconds: i32) {
         let file = self.folder.path().join("difference");
         let written = self.folder.path().join("written");
         fs::write(&written, format!("{seconds:+}s\n")).expect("there is room");
@@ -37,7 +38,7 @@ impl FakedClock {
     }
 
     /// Starts a server again, with this clock.
-    fn restart(&self, pair: &mut ServerPair, server: usize) {
+    pub(super) fn restart(&self, pair: &mut ServerPair, server: usize) {
         let file = self.folder.path().join("difference");
         pair.servers[server].kill();
         pair.servers[server].set_environment(&[

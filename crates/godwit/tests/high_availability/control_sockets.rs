@@ -8,15 +8,16 @@ use super::{PairMode, PairSetup, hot_standby};
 use crate::common::has_debian_13;
 use crate::subjects::process::{CREDENTIALS, SOCKETS_MARK, ServerMake};
 
-/// Returns the members of a configuration with a Unix control socket and an HTTP one at `port`.
-pub(super) fn members(port: u16) -> String {
+/// Returns the members of a configuration with a Unix control socket and an HTTP one at `address`
+/// and `port`.
+pub(super) fn members(address: &str, port: u16) -> String {
     let authentication = json!({
         "type": "basic", "realm": "x", "directory": SOCKETS_MARK,
         "clients": [{ "password-file": CREDENTIALS }],
     });
     let sockets = json!([
         { "socket-type": "unix", "socket-name": format!("{SOCKETS_MARK}/control") },
-        { "socket-type": "http", "socket-address": "127.0.0.1", "socket-port": port,
+        { "socket-type": "http", "socket-address": address, "socket-port": port,
           "authentication": authentication },
     ]);
     format!("\"control-sockets\": {sockets},")

@@ -1,7 +1,8 @@
 //! Lives of pairs on a network, under load by Kea's perfdhcp: kills of either server, a server that
-//! the network loses, restarts of both, a maintenance, and a copy of many leases. After each fault
-//! both servers have all leases that a capture of the network shows as acknowledged, no address has
-//! two clients, and both are in normal operation.
+//! the network loses, restarts of both, a maintenance, clocks that differ, a server with a wrong
+//! certificate or password, and a copy of many leases. After each fault both servers have all
+//! leases that a capture of the network shows as acknowledged, no address has two clients, and both
+//! are in normal operation.
 //!
 //! The test command takes a sample: one life for each partner, with some of the faults.
 //! `GODWIT_HA_LIVES` sets the number of lives of each suite, at most one of each mode and family;
@@ -16,13 +17,14 @@ use base::Random;
 use scenario::{ScenarioFamily, ScenarioServer};
 use serde_json::{Value, json};
 
+use super::clocks::FakedClock;
 use super::large_copies::{LoadProcess, assigned, lease_file};
 use super::network::PairNetwork;
-use super::{PairMode, PairSetup, ServerPair};
+use super::{PairMode, PairSetup, ServerPair, tls};
 use crate::common::capture::TcpdumpProcess;
-use crate::common::{TempFolder, has_debian_13, require, wait_until};
+use crate::common::{TempFolder, has_debian_13, require, wait_until, waited_until};
 use crate::crash::from_environment;
-use crate::subjects::process::{Daemon, ServerMake};
+use crate::subjects::process::{CREDENTIALS, Daemon, ServerMake};
 
 const LIVES: &str = "GODWIT_HA_LIVES";
 const SEED: &str = "GODWIT_HA_KILLS_SEED";
@@ -52,19 +54,36 @@ enum Fault {
     /// End of both servers by SIGTERM.
     RestartBoth,
     Maintenance,
+    /// Difference between the clocks of the servers in seconds.
+    Clock(i32),
+    /// Server that starts with a certificate of another authority, or accepts another password.
+    WrongSecret(usize),
     /// End of both servers; the primary one has many more leases afterwards, the other none.
     Copy,
 }
 
-const FAULTS: [Fault; 7] = [
+const FAULTS: [Fault; 11] = [
     Fault::Kill(0),
     Fault::Cut(0),
     Fault::Maintenance,
     Fault::Kill(1),
     Fault::RestartBoth,
     Fault::Cut(1),
+    Fault::Clock(90),
+    Fault::WrongSecret(0),
+    Fault::Clock(-90),
+    Fault::WrongSecret(1),
     Fault::Copy,
 ];
+
+/// Secret by which the servers of a pair know each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PairSecret {
+    /// Certificates of one authority.
+    Certificates,
+    /// Passwords of HTTP control sockets, which Kea 2.2 does not have.
+    Passwords,
+}
 
 /// Client of a lease: the last six octets of its identifier, in hexadecimal.
 fn client_of(identifier: &str) -> Option<String> {
@@ -83,6 +102,9 @@ struct LivingPair {
     pair: ServerPair,
     capture: TcpdumpProcess,
     _folder: TempFolder,
+    secret: PairSecret,
+    /// Clock of the first server of Godwit.
+    clock: FakedClock,
     copied: u64,
     seed: u64,
 }
@@ -261,10 +283,30 @@ impl LivingPair {
                 self.pair.maintain("ha-maintenance-start");
                 self.pair.wait_for_maintenance();
                 clients.wait();
-                // In Kea the maintenance goes on if no heartbeat finds the server away.
                 self.pair.servers[0].kill();
-                self.wait_until_alone(1);
+                if self.pair.makes[1].is_kea() {
+                    // In Kea the maintenance goes on if no heartbeat finds the server away.
+                    self.wait_until_alone(1);
+                }
                 self.restart(0);
+            }
+            Fault::Clock(seconds) => {
+                self.let_clocks_differ(seconds);
+                clients.wait();
+                self.clock.set(0);
+                if self.pair.makes.iter().any(|make| make.is_kea()) {
+                    // As Kea's manual says.
+                    [0, 1].into_iter().for_each(|server| self.pair.servers[server].kill());
+                    [0, 1].into_iter().for_each(|server| self.restart(server));
+                }
+            }
+            Fault::WrongSecret(server) => {
+                clients.wait();
+                self.start_with_wrong_secret(server);
+                self.check_at(1 - server, fault);
+                self.pair.servers[server].kill();
+                self.set_secret(server, true);
+                self.restart(server);
             }
             Fault::Copy => {
                 clients.wait();
@@ -274,6 +316,47 @@ impl LivingPair {
         }
         self.wait_until_normal();
         self.copy_to_backup();
+    }
+
+    /// Lets the clocks of the servers differ until both have ended their relationship.
+    fn let_clocks_differ(&mut self, seconds: i32) {
+        self.clock.set(seconds);
+        for server in [0, 1] {
+            let has_ended = waited_until(|| self.pair.states(server)[0] == "terminated");
+            assert!(has_ended, "{:?}: {seconds} s: {}", self.pair.makes, self.logs());
+        }
+    }
+
+    /// Replaces the secret of `server`, which does not run, by one that `is_right` or wrong.
+    fn set_secret(&self, server: usize, is_right: bool) {
+        let folder = self.pair.servers[server].folder();
+        match self.secret {
+            PairSecret::Certificates => {
+                let name = if is_right { "right" } else { "wrong" };
+                for ending in ["crt", "key"] {
+                    let from = folder.join(format!("{name}.{ending}"));
+                    fs::copy(from, folder.join(format!("own.{ending}"))).expect("there is room");
+                }
+            }
+            PairSecret::Passwords => {
+                let password = if is_right { "user:password" } else { "user:another" };
+                fs::write(folder.join(CREDENTIALS), password).expect("there is room");
+            }
+        }
+    }
+
+    /// Starts `server` again with a wrong secret, so that the other one takes it for failed. With a
+    /// wrong certificate it reaches the other one no more, either; with a password that the other
+    /// one does not know, it does, and leaves the clients to it.
+    fn start_with_wrong_secret(&mut self, server: usize) {
+        self.pair.servers[server].kill();
+        self.set_secret(server, false);
+        self.restart(server);
+        self.wait_until_alone(1 - server);
+        match self.secret {
+            PairSecret::Certificates => self.wait_until_alone(server),
+            PairSecret::Passwords => self.load().wait(),
+        }
     }
 
     fn network(&self) -> &PairNetwork {
@@ -310,21 +393,47 @@ fn live(case: LifeCase, seed: u64, is_whole: bool) -> Option<usize> {
     let mut random = Random::from_seed(seed);
     let mut faults = FAULTS.to_vec();
     random.shuffle(&mut faults);
-    faults.retain(|fault| *fault != Fault::Maintenance || mode != PairMode::PassiveBackup);
+    // A primary server that does not wait for states has none of these.
+    let needs_states = |fault: &Fault| {
+        matches!(fault, Fault::Maintenance | Fault::Clock(_) | Fault::WrongSecret(_))
+    };
+    faults.retain(|fault| mode != PairMode::PassiveBackup || !needs_states(fault));
+    let secret = if makes.contains(&ServerMake::Kea) || random.chance(1, 2) {
+        PairSecret::Certificates
+    } else {
+        PairSecret::Passwords
+    };
     let copied = if is_whole {
         COPIED
     } else {
         faults.truncate(FAULTS_OF_SAMPLE);
         COPIED_OF_SAMPLE
     };
-    println!("{case:?}: {faults:?}");
+    println!("{case:?}: {secret:?}, {faults:?}");
     let folder = TempFolder::new("ha-capture");
     let network = PairNetwork::new()?;
     let capture = network.capture(&folder.path().join("replies.pcap"));
-    let further = vec![json!({ "sync-page-limit": 1_000 }); 2];
-    let setup = PairSetup::new(family, mode, 3_000);
-    let pair = PairSetup { network: Some(network), further, ..setup }.start(&makes);
-    let mut living = LivingPair { pair, capture, _folder: folder, copied, seed };
+    let certificates = tls::certificates();
+    for ending in ["crt", "key"] {
+        let [from, to] = ["right", "own"].map(|name| format!("{name}.{ending}"));
+        fs::copy(certificates.path().join(from), certificates.path().join(to)).ok()?;
+    }
+    let mut further = match secret {
+        PairSecret::Certificates => tls::parameters("right", "own"),
+        PairSecret::Passwords => json!({}),
+    };
+    further["sync-page-limit"] = json!(1_000);
+    let setup = PairSetup {
+        network: Some(network),
+        further: vec![further; 2],
+        files: Some(certificates.path().to_owned()),
+        uses_control_sockets: secret == PairSecret::Passwords,
+        ..PairSetup::new(family, mode, 3_000)
+    };
+    let (pair, clock) = (setup.start(&makes), FakedClock::new());
+    let mut living = LivingPair { pair, capture, _folder: folder, secret, clock, copied, seed };
+    let faked = makes.iter().position(|make| *make == ServerMake::Godwit)?;
+    living.clock.restart(&mut living.pair, faked);
     living.wait_until_normal();
     living.load().wait();
     living.check(None);
@@ -345,6 +454,9 @@ fn live(case: LifeCase, seed: u64, is_whole: bool) -> Option<usize> {
 /// Takes pairs of Godwit and `other` through their lives, in both roles. `label` gives each suite
 /// another order of lives.
 fn pairs_live(suite: &str, label: u64, other: ServerMake) {
+    if !require(&["faketime", "openssl"]) {
+        return;
+    }
     let seed = from_environment(SEED, 1);
     let is_whole = std::env::var_os(LIVES).is_some();
     let godwit = ServerMake::Godwit;

@@ -21,6 +21,7 @@ mod maintenance;
 mod network;
 mod partner_link;
 mod releases;
+mod retransmissions;
 mod serving_copies;
 mod take_over;
 mod tls;
@@ -236,7 +237,11 @@ fn configuration(setup: &PairSetup, own: usize, make: ServerMake, ports: &[u16])
     };
     let (subnet, globals) = (subnet(setup), setup.globals);
     let sockets = if setup.uses_control_sockets {
-        control_sockets::members(ports[own])
+        let address = match setup.network {
+            None => "127.0.0.1".to_owned(),
+            Some(_) => PairNetwork::address(family, own),
+        };
+        control_sockets::members(&address, ports[own])
     } else {
         String::new()
     };
@@ -376,6 +381,14 @@ impl ServerPair {
     /// after the last message.
     fn run_clients(&self, server: usize, clients: &[&str], wait_us: &str) -> Output {
         let [port, _] = self.servers[server].ports();
+        let count = EXCHANGES.to_string();
+        let all = [["-r", "50", "-n", &count].as_slice(), clients].concat();
+        self.run_clients_from(self.client_ports[server], port, &all, wait_us)
+    }
+
+    /// Runs clients as [`Self::run_clients`] does; `clients` also has their number and rate, and
+    /// they send their messages from the port `from` to the port `to`.
+    fn run_clients_from(&self, from: u16, to: u16, clients: &[&str], wait_us: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_godwit"));
         command.arg("perfdhcp");
         let host = match self.family {
@@ -388,8 +401,8 @@ impl ServerPair {
                 "::1"
             }
         };
-        let [from, to] = [self.client_ports[server], port].map(|port| port.to_string());
-        command.args(["-r", "50", "-n", &EXCHANGES.to_string(), "-W", wait_us]);
+        let [from, to] = [from, to].map(|port| port.to_string());
+        command.args(["-W", wait_us]);
         // An offer after its deadline gets no request, so that its client has no lease.
         command.args(["-d", "60", "-d", "60"]);
         command.args(["-L", &from, "-N", &to]).args(clients);

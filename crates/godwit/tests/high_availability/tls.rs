@@ -27,7 +27,7 @@ fn make_certificate(folder: &Path, name: &str) {
 
 /// Returns the parameters of a server with the certificate `own` that trusts the authority
 /// `trusted`.
-fn parameters(trusted: &str, own: &str) -> Value {
+pub(super) fn parameters(trusted: &str, own: &str) -> Value {
     json!({
         "trust-anchor": format!("{SOCKETS_MARK}/{trusted}.ca.crt"),
         "cert-file": format!("{SOCKETS_MARK}/{own}.crt"),
@@ -35,10 +35,16 @@ fn parameters(trusted: &str, own: &str) -> Value {
     })
 }
 
-/// Returns the setup of servers with these parameters, and the folder of their certificates.
-fn setup(family: ScenarioFamily, further: Vec<Value>) -> (PairSetup, TempFolder) {
+/// Makes a folder with certificates of two authorities, `right` and `wrong`.
+pub(super) fn certificates() -> TempFolder {
     let folder = TempFolder::new("ha-certificates");
     ["right", "wrong"].iter().for_each(|name| make_certificate(folder.path(), name));
+    folder
+}
+
+/// Returns the setup of servers with these parameters, and the folder of their certificates.
+fn setup(family: ScenarioFamily, further: Vec<Value>) -> (PairSetup, TempFolder) {
+    let folder = certificates();
     let files = Some(folder.path().to_owned());
     let usual = PairSetup::new(family, PairMode::HotStandby, 2_000);
     (PairSetup { further, files, ..usual }, folder)
