@@ -21,7 +21,8 @@ pub enum ServerError {
     AlreadyRunning {
         /// Path of the PID file.
         path: PathBuf,
-        /// Content of the PID file: the number of the other server's process.
+        /// Content of the PID file: the number of the other server's process; empty if it has not
+        /// written its number yet.
         pid: String,
     },
     /// Invalid configuration, with all its problems.
@@ -129,11 +130,20 @@ impl fmt::Display for ServerError {
                 listed(names),
                 names.join(",")
             ),
-            Self::AlreadyRunning { path, pid } => write!(
-                f,
-                "process {pid} serves this configuration already, according to PID file {}",
-                path.display()
-            ),
+            Self::AlreadyRunning { path, pid } => {
+                // A server that has just started has the file, but not written its number yet.
+                let process = if pid.is_empty() {
+                    "another process".into()
+                } else {
+                    format!("process {pid}")
+                };
+                write!(
+                    f,
+                    "{process} serves a configuration file of this name already, according to PID \
+                     file {}",
+                    path.display()
+                )
+            }
             Self::Commanded(code) => write!(f, "a command requested exit code {code}"),
             Self::NotListening(reasons) => {
                 write!(f, "`service-sockets-require-all` is set, and {reasons}")

@@ -147,6 +147,19 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_has_not_written_its_number_yet_is_another_process() {
+        let temporary = TempFolder::new("pid");
+        let path = temporary.path().join("x.pid");
+        let file = File::create(&path).unwrap();
+        file.lock().unwrap();
+        let Err(PidFileError::InUse(pid)) = PidFile::claim_at(&path) else {
+            panic!("the file is in use")
+        };
+        let text = ServerError::AlreadyRunning { path, pid }.to_string();
+        assert!(text.starts_with("another process serves a configuration file"), "{text}");
+    }
+
+    #[test]
     fn links_pipes_and_folders_are_left_alone() {
         let temporary = TempFolder::new("pid");
         let folder = temporary.path();

@@ -251,7 +251,8 @@ fn a_pid_file_tells_who_serves_and_keeps_another_server_away() {
     let is_refused_for = |pid: u32| {
         let output = refused_with_files_in(folder.path(), &["-p", &port, "-c"], &config);
         assert_eq!(output.status.code(), Some(1), "{}", output_text(&output));
-        let sentence = format!("error: process {pid} serves this configuration already");
+        let sentence =
+            format!("error: process {pid} serves a configuration file of this name already");
         assert!(output_text(&output).contains(&sentence), "{}", output_text(&output));
     };
     let serves = || {
