@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dhcp_config::ConfigProblem;
 use netio::NetError;
@@ -130,20 +130,7 @@ impl fmt::Display for ServerError {
                 listed(names),
                 names.join(",")
             ),
-            Self::AlreadyRunning { path, pid } => {
-                // A server that has just started has the file, but not written its number yet.
-                let process = if pid.is_empty() {
-                    "another process".into()
-                } else {
-                    format!("process {pid}")
-                };
-                write!(
-                    f,
-                    "{process} serves a configuration file of this name already, according to PID \
-                     file {}",
-                    path.display()
-                )
-            }
+            Self::AlreadyRunning { path, pid } => f.write_str(&other_server(path, pid)),
             Self::Commanded(code) => write!(f, "a command requested exit code {code}"),
             Self::NotListening(reasons) => {
                 write!(f, "`service-sockets-require-all` is set, and {reasons}")
@@ -184,6 +171,16 @@ impl fmt::Display for ServerError {
             }
         }
     }
+}
+
+/// Returns a sentence about the server with the PID file `path`, whose content is `pid`.
+fn other_server(path: &Path, pid: &str) -> String {
+    // A server that has just started has the file, but not written its number yet.
+    let process = if pid.is_empty() { "another process".into() } else { format!("process {pid}") };
+    format!(
+        "{process} serves a configuration file of this name already, according to PID file {}",
+        path.display()
+    )
 }
 
 /// Joins the names into a sentence up to its verb: `a is`, `a and b are`, `a, b and c are`.
